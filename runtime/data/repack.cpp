@@ -8,6 +8,7 @@
 #include "runtime/base/checksum.hpp"
 #include "runtime/data/images/sharded.hpp"
 #include "runtime/data/images/transform.hpp"
+#include "runtime/data/partial_folder.hpp"
 #include "runtime/data/sample_order.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
@@ -88,8 +89,8 @@ std::optional<ShardNote> read_note(const fs::path& path, std::uint32_t shard) {
 
 class Repacker {
  public:
-  Repacker(const RepackJob& job, const DataParts& parts)
-      : job_(job), parts_(parts), folder_(job.into.string() + ".partial") {
+  Repacker(const RepackJob& job, const DataParts& parts, PartialFolder partial)
+      : job_(job), parts_(parts), partial_(std::move(partial)), folder_(partial_.path()) {
     plans_.push_back(plan_part(job, "train", parts.train));
     plans_.push_back(plan_part(job, "test", parts.test));
     for (const PartPlan& plan : plans_) notes_.emplace_back(plan.shards);
@@ -119,8 +120,7 @@ class Repacker {
                             {"data", hex(mix_of(parts_.train.fingerprint(), parts_.test.fingerprint()))}});
     const auto there = read_regular_file(notes_folder() / kJobFile);
     if (there && *there == identity) return {};
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
+    TRY(partial_.clear());
     TRY(make_directories(notes_folder(), Access::shared));
     return replace_file(notes_folder() / kJobFile, identity, Durability::synced);
   }
@@ -242,13 +242,14 @@ class Repacker {
       TRY(replace_file(folder_ / "classes.txt", join(classes, "\n") + "\n", Durability::synced));
     std::error_code problem;
     fs::remove_all(notes_folder(), problem);
-    if (!problem) fs::rename(folder_, job_.into, problem);
-    if (!problem) return {};
-    return fail(ErrorKind::io, "cannot create {}: {}", job_.into.string(), problem.message());
+    if (problem)
+      return fail(ErrorKind::io, "cannot remove {}: {}", notes_folder().string(), problem.message());
+    return partial_.complete();
   }
 
   const RepackJob& job_;
   const DataParts& parts_;
+  PartialFolder partial_;
   fs::path folder_;
   std::vector<PartPlan> plans_;
   std::vector<std::vector<ShardNote>> notes_;  // by part
@@ -268,7 +269,7 @@ Result<Repacked> repack(const RepackJob& job) {
     return fail(Error{
         .kind = ErrorKind::usage,
         .what = fmt::format("{} has decoded pixels, which are not encoded again", job.source->place())});
-  return Repacker(job, parts).run();
+  return Repacker(job, parts, TRY(PartialFolder::hold(job.into))).run();
 }
 
 }  // namespace dlrun::runtime

@@ -91,9 +91,14 @@ Result<std::uint64_t> read_shard_size(const Flags& flags, std::uint64_t otherwis
 Result<Tokenizer> read_tokenizer(const std::string& which) {
   if (which == "bytes") return Tokenizer::of_bytes();
   std::error_code problem;
+  const std::vector<std::string> names = {"bytes"};
+  if (!std::filesystem::exists(which, problem) && !nearest(which, names).empty())
+    return wrong_option(fmt::format("--tokens: no file or folder '{}'", which), did_you_mean(which, names));
   if (!std::filesystem::is_regular_file(which, problem)) return Tokenizer::open(which);
   return Tokenizer::parse(TRY(read_regular_file(which)), which);
 }
+
+constexpr std::uint64_t kLeastOfText = std::uint64_t{64} << 10;  // in a token file
 
 Result<TextJob> read_text(const Flags& flags) {
   for (const char* other : {"--size", "--list", "--test-list", "--classes", "--damaged", "--as", "--from",
@@ -104,6 +109,9 @@ Result<TextJob> read_text(const Flags& flags) {
   out.into = flags.at("--into");
   out.tokenizer = std::make_shared<const Tokenizer>(TRY(read_tokenizer(flags.at("--tokens"))));
   out.shard_bytes = TRY(read_shard_size(flags, out.shard_bytes));
+  if (out.shard_bytes < kLeastOfText)
+    return wrong_option(
+        fmt::format("--shard-size: '{}' is less than 64KiB of text", flags.at("--shard-size")));
   out.workers = std::max(1U, std::thread::hardware_concurrency());
   if (const auto share = flags.find("--validation"); share != flags.end()) {
     const auto number = parse_number(share->second);

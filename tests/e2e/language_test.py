@@ -77,6 +77,9 @@ class Language(support.Case):
         self.assertEqual(code, 0, err)
         self.assertAlmostEqual(json.loads(out)["loss"], result["validation_loss"], 4)
         self.assertAlmostEqual(json.loads(out)["accuracy"], result["validation_accuracy"], 3)
+        alone = pathlib.Path(self.folder, "alone")  # no training part
+        shutil.copytree(pathlib.Path(self.folder, "tokens"), alone, ignore=shutil.ignore_patterns("train*"))
+        self.assertEqual(self.tool("--evaluate", "alone", "--checkpoint", "ckpt"), (0, out, err))
 
         # Out and in under Hugging Face's names: a training that learns nothing more has the same loss.
         code, _, err = self.tool("--export", "weights.safetensors", "--checkpoint", "ckpt")

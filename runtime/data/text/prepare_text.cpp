@@ -8,6 +8,7 @@
 #include "runtime/base/checksum.hpp"
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/data/gzip.hpp"
+#include "runtime/data/partial_folder.hpp"
 #include "runtime/data/text/text_cuts.hpp"
 #include "runtime/data/tokens/token_samples.hpp"
 #include "src/base/file.hpp"
@@ -24,9 +25,10 @@ constexpr int kCuts = 2;  // the version of may_cut(): files of another one do n
 
 class TextPreparation {
  public:
-  TextPreparation(const TextJob& job, std::vector<TextFile> texts)
+  TextPreparation(const TextJob& job, std::vector<TextFile> texts, PartialFolder partial)
       : job_(job),
-        folder_(job.into.string() + ".partial"),
+        partial_(std::move(partial)),
+        folder_(partial_.path()),
         texts_(std::move(texts)),
         shards_(plan_text_shards(texts_, job.validation, job.shard_bytes)),
         tokenizer_text_(job.tokenizer->to_text()),
@@ -60,9 +62,7 @@ class TextPreparation {
                             {"texts", hex(checksum(std::string_view(dlrun::to_text(texts))))}});
     const auto there = read_regular_file(folder_ / kJobFile);
     if (there && *there == identity) return {};
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-    TRY(make_directories(folder_, Access::shared));
+    TRY(partial_.clear());
     return replace_file(folder_ / kJobFile, identity, Durability::synced);
   }
 
@@ -146,12 +146,13 @@ class TextPreparation {
     TRY(replace_file(folder_ / kTokenizerFile, tokenizer_text_, Durability::synced));
     std::error_code problem;
     fs::remove(folder_ / kJobFile, problem);
-    if (!problem) fs::rename(folder_, job_.into, problem);
-    if (!problem) return {};
-    return fail(ErrorKind::io, "cannot create {}: {}", job_.into.string(), problem.message());
+    if (problem)
+      return fail(ErrorKind::io, "cannot remove {}: {}", (folder_ / kJobFile).string(), problem.message());
+    return partial_.complete();
   }
 
   const TextJob& job_;
+  PartialFolder partial_;
   fs::path folder_;
   std::vector<TextFile> texts_;
   std::vector<TextShard> shards_;
@@ -163,6 +164,14 @@ class TextPreparation {
   std::atomic<std::uint64_t> done_{0}, kept_{0};
 };
 
+// Whether any text is for training.
+Result<void> check_texts(const TextJob& job, const std::vector<TextFile>& texts) {
+  if (!std::all_of(texts.begin(), texts.end(), is_for_validation)) return {};
+  return bad_input(job.from.string(),
+                   fmt::format("has texts for validation only by their names, as {}", texts.front().name),
+                   "add texts for training, or rename these to have the last part of them for validation");
+}
+
 }  // namespace
 
 Result<Tokenized> tokenize_texts(const TextJob& job) {
@@ -171,7 +180,9 @@ Result<Tokenized> tokenize_texts(const TextJob& job) {
     return fail(Error{.kind = ErrorKind::io,
                       .what = fmt::format("{} already exists", job.into.string()),
                       .hint = "give a new folder with --into"});
-  return TextPreparation(job, TRY(find_texts(job.from))).run();
+  std::vector<TextFile> texts = TRY(find_texts(job.from));
+  TRY(check_texts(job, texts));
+  return TextPreparation(job, std::move(texts), TRY(PartialFolder::hold(job.into))).run();
 }
 
 }  // namespace dlrun::runtime

@@ -27,15 +27,21 @@ Result<TextFile> text_file(const fs::path& path, const fs::path& folder) {
       .changed = changed.time_since_epoch().count()};
 }
 
-bool is_text(const fs::directory_entry& entry) {
+Result<bool> is_text(const fs::directory_entry& entry) {
+  if (entry.path().extension() != ".txt") return false;
   std::error_code problem;
-  return entry.path().extension() == ".txt" && entry.is_regular_file(problem);
+  const fs::file_status status = entry.status(problem);  // behind links
+  if (status.type() == fs::file_type::not_found)
+    return bad_input(entry.path().string(), "is a link to a file that is not there", "remove the link");
+  if (problem && status.type() == fs::file_type::none) return unreadable(entry.path(), problem);
+  return fs::is_regular_file(status);
 }
 
-bool is_for_validation(const TextFile& text) {
-  constexpr std::array kNames = {"test", "val", "valid", "validation"};
-  const std::string first = fs::path(text.name).begin()->stem().string();
-  return std::any_of(kNames.begin(), kNames.end(), [&](const char* name) { return first == name; });
+// The folder that an iterator which is at this entry reads next: this one, or the one that it is in.
+fs::path folder_of(const fs::directory_entry& entry) {
+  std::error_code problem;
+  return entry.is_directory(problem) && !entry.is_symlink(problem) ? entry.path()
+                                                                   : entry.path().parent_path();
 }
 
 // The bytes [begin, end) of all texts behind each other, as ranges.
@@ -66,20 +72,28 @@ void add_shards(std::vector<TextShard>& out, const std::string& part, const std:
 
 }  // namespace
 
+bool is_for_validation(const TextFile& text) {
+  constexpr std::array kNames = {"test", "val", "valid", "validation"};
+  const std::string first = fs::path(text.name).begin()->stem().string();
+  return std::any_of(kNames.begin(), kNames.end(), [&](const char* name) { return first == name; });
+}
+
 Result<std::vector<TextFile>> find_texts(const fs::path& from) {
   std::vector<TextFile> out;
   std::error_code problem;
   if (fs::is_regular_file(from, problem)) {
     out.push_back(TRY(text_file(from, {})));
   } else {
+    fs::path folder = from;  // which is read
     fs::recursive_directory_iterator at(from, problem), end;
     for (; !problem && at != end; at.increment(problem)) {
+      folder = folder_of(*at);
       if (at->path().filename().string().starts_with('.'))
         at.disable_recursion_pending();
-      else if (is_text(*at))
+      else if (TRY(is_text(*at)))
         out.push_back(TRY(text_file(at->path(), from)));
     }
-    if (problem) return unreadable(from, problem);
+    if (problem) return unreadable(folder, problem);
   }
   std::erase_if(out, [](const TextFile& text) { return text.bytes == 0; });
   std::sort(out.begin(), out.end(), [](const TextFile& a, const TextFile& b) { return a.name < b.name; });

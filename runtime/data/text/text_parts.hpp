@@ -19,8 +19,11 @@ struct TextFile {
 };
 
 /// The files that end in .txt, in all folders below; or one file, whatever its name. Those that are empty or
-/// hidden are left out.
+/// hidden are left out; a link to a file that is not there is an Error.
 Result<std::vector<TextFile>> find_texts(const std::filesystem::path& from);
+
+/// Whether its name, or that of its folder, is val, valid, validation or test.
+bool is_for_validation(const TextFile& text);
 
 struct TextRange {
   std::size_t file = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/counted.hpp"
 #include "runtime/data/text/byte_alphabet.hpp"
 #include "runtime/data/text/split_words.hpp"
 #include "runtime/data/tokens/token_file.hpp"
@@ -16,6 +17,7 @@ namespace {
 constexpr std::string_view kSchema = "dlrun.tokenizer/1";
 constexpr std::array kEndsOfText = {"<|endoftext|>", "<|end_of_text|>", "</s>"};
 constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::uint64_t kHoles = 1024;  // numbers without a token, beside as many as there are tokens
 
 std::uint64_t pair_of(std::uint32_t left, std::uint32_t right) {
   return std::uint64_t{left} << 32 | right;
@@ -46,11 +48,15 @@ Result<void> Tokenizer::add_words(const Parts& parts) {
   const std::string& where = parts.vocabulary_name;
   if (!parts.vocabulary.is_object()) return bad_input(where, "is no JSON object of tokens and their numbers");
   std::fill(bytes_.begin(), bytes_.end(), kNone);
+  const std::uint64_t most = kHoles + 2 * std::uint64_t{parts.vocabulary.size()};
   for (const auto& [text, number] : parts.vocabulary.items()) {
     if (!number.is_number_unsigned() || number.get<std::uint64_t>() >= kMaxVocabulary)
       return bad_input(where, fmt::format("the number of token {} is not in [0, {}]", short_text(text),
                                           kMaxVocabulary - 1));
     const auto id = number.get<std::uint32_t>();
+    if (id >= most)
+      return bad_input(where, fmt::format("token {} has the number {}, and the vocabulary has {}",
+                                          short_text(text), id, counted(parts.vocabulary.size(), "token")));
     const auto bytes = bytes_of_alphabet(text);
     if (!bytes || bytes->empty())
       return bad_input(where, fmt::format("token {} has characters that stand for no byte", id),

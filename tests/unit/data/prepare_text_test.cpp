@@ -3,7 +3,9 @@
 #include "runtime/data/text/prepare_text.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/fsuid.h>
 
+#include "runtime/data/partial_folder.hpp"
 #include "runtime/data/text/byte_alphabet.hpp"
 #include "runtime/data/text/text_cuts.hpp"
 #include "runtime/train/prepare_command.hpp"
@@ -206,6 +208,54 @@ TEST_CASE("a run that was ended goes on, and one of other texts begins anew") {
   CHECK(tokenize_texts(job)->kept == 0);
 }
 
+TEST_CASE("what a killed process left half written is removed, and two processes do not write one folder") {
+  const Folder texts, out;
+  texts.write("book.txt", lines_of_text(100));
+  const TextJob job = job_of(texts, out.path / "new", Tokenizer::of_bytes());
+  {
+    const auto other = PartialFolder::hold(out.path / "new");
+    REQUIRE(other);
+    out.write("new.partial/train-00020.tokens.tmp12592", "half");
+    CHECK(contains(tokenize_texts(job).error().what, "another process prepares"));
+    CHECK(std::filesystem::exists(out.path / "new.partial" / "train-00020.tokens.tmp12592"));
+    out.write("new.partial/notes.tmp", "kept");
+    REQUIRE(other->complete());
+    CHECK(std::filesystem::exists(out.path / "new" / "notes.tmp"));
+    CHECK_FALSE(std::filesystem::exists(out.path / "new" / "train-00020.tokens.tmp12592"));
+  }
+  CHECK(contains(tokenize_texts(job).error().what, "already exists"));
+  std::filesystem::remove_all(out.path / "new");
+  CHECK(tokenize_texts(job));
+  CHECK_FALSE(std::filesystem::exists(out.path / "new.partial"));
+}
+
+TEST_CASE("texts that are missing or of one part alone are named") {
+  const Folder texts, out;
+  const auto refusal = [&] {
+    return tokenize_texts(job_of(texts, out.path / "new", Tokenizer::of_bytes())).error();
+  };
+  texts.write("val.txt", lines_of_text(10));
+  CHECK(contains(refusal().what, "has texts for validation only by their names, as val.txt"));
+  CHECK(contains(refusal().hint, "add texts for training"));
+  texts.write("book.txt", lines_of_text(10));
+  std::filesystem::create_symlink("nowhere.txt", texts.path / "gone.txt");
+  CHECK(contains(refusal().where, "gone.txt"));
+  CHECK(contains(refusal().what, "is a link to a file that is not there"));
+}
+
+TEST_CASE("a folder that cannot be read is named itself, and not the one it is in") {
+  const Folder texts;
+  texts.write("book.txt", "text");
+  std::filesystem::create_directories(texts.path / "a" / "closed");
+  std::filesystem::permissions(texts.path, std::filesystem::perms{0755});
+  std::filesystem::permissions(texts.path / "a" / "closed", std::filesystem::perms::none);
+  const int before = ::setfsuid(65534);  // root can read all folders
+  const auto found = find_texts(texts.path);
+  ::setfsuid(static_cast<uid_t>(before));
+  REQUIRE_FALSE(found.has_value());
+  CHECK(contains(found.error().where, "a/closed"));
+}
+
 TEST_CASE("texts that are no texts, and parts without a token") {
   const Folder texts, out;
   const auto refusal = [&](double validation = 0.05) {
@@ -240,6 +290,8 @@ TEST_CASE("--prepare --tokens: its flags, and those that are for images") {
   CHECK(text.tokenizer->vocabulary() == 257);
   CHECK(contains(parse({"--tokens", "bytes", "--size", "32"}).error().what, "--size is for images"));
   CHECK(contains(parse({"--tokens", "bytes", "--validation", "1"}).error().what, "out of range [0, 0.9]"));
+  CHECK(contains(parse({"--tokens", "byte"}).error().hint, "did you mean 'bytes'"));
+  CHECK(contains(parse({"--tokens", "bytes", "--shard-size", "63KiB"}).error().what, "less than 64KiB"));
   CHECK(contains(parse({"--validation", "0.1"}).error().what, "--validation goes with --tokens"));
   CHECK(contains(parse({"--tokens", "/nowhere"}).error().where, "/nowhere/vocab.json"));
 }

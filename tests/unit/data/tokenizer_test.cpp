@@ -186,6 +186,9 @@ TEST_CASE("vocabularies that are damaged, or of characters, are named with file 
   CHECK(contains(refusal().what, "has no token for the byte 0"));
   folder.write("vocab.json", "{\"a\": -1}");
   CHECK(contains(refusal().what, "is not in [0, 16777215]"));
+  folder.write("vocab.json", "{\"a\": 9999999}");
+  CHECK(contains(refusal().where, "vocab.json"));
+  CHECK(contains(refusal().what, "token \"a\" has the number 9999999, and the vocabulary has 1 token"));
   folder.write("vocab.json", "[1]");
   CHECK(refusal().kind == ErrorKind::input);
 }
