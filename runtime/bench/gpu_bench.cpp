@@ -69,7 +69,7 @@ Result<World> start(const BenchSettings& settings) {
                         .precision = settings.precision,
                         .rank = out.comm->rank(),
                         .ranks = out.comm->size(),
-                        .optimizer = tokens ? default_optimizer("adam") : momentum_sgd(0.9)};
+                        .optimizer = tokens ? default_optimizer("adamw") : momentum_sgd(0.9)};
   const auto channels = static_cast<std::size_t>(shape.channels);
   if (!tokens)
     options.pixels = InputScaling{std::vector<float>(channels, 1.0F / 255), std::vector<float>(channels, 0)};
@@ -89,15 +89,17 @@ Result<World> start(const BenchSettings& settings) {
 // Seconds of `steps` steps: the median of the rounds, of the slowest rank.
 Result<double> time_steps(World& world, std::int64_t steps) {
   std::vector<double> rounds;
-  const float rate = world.engine->language() == nullptr ? 0.01F : 1e-4F;
+  const bool language = world.engine->language() != nullptr;
+  const float rate = language ? 1e-4F : 0.01F, clip = language ? 1.0F : 0.0F;
   for (int round = 0; round < kRounds; ++round) {
     for (std::int64_t step = round == 0 ? -kWarm : 0; step < steps; ++step) {
       if (step == 0) TRY(world.comm->barrier());
       if (step == 0) rounds.push_back(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
       world.engine->train_batch(static_cast<std::uint64_t>(step + kWarm), {});
       TRY(world.engine->status());
-      world.engine->apply(
-          {.learning_rate = rate, .gradient_scale = 1.0F / static_cast<float>(world.comm->size())});
+      world.engine->apply({.learning_rate = rate,
+                           .gradient_scale = 1.0F / static_cast<float>(world.comm->size()),
+                           .clip_norm = clip});
     }
     TRY(world.comm->barrier());
     rounds.back() = std::chrono::duration<double>(Clock::now().time_since_epoch()).count() - rounds.back();

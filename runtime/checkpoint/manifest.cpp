@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/manifest.hpp"
 
 #include "runtime/base/checksum.hpp"
+#include "runtime/base/counted.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 
@@ -104,7 +105,7 @@ std::string difference(const Identity& there, const Identity& here) {
   };
   compare("model", there.model, here.model);
   const auto shape = [](const InputShape& s) {
-    if (s.kind == SampleKind::tokens) return fmt::format("sequences of {} tokens", s.height);
+    if (s.kind == SampleKind::tokens) return fmt::format("sequences of {}", counted(s.height, "token"));
     return fmt::format("{}x{}x{}", s.channels, s.height, s.width);
   };
   compare("input", shape(there.shape), shape(here.shape));

@@ -121,7 +121,7 @@ class GraphOnGpu final : public CudaEngine,
       return fail(ErrorKind::internal, "{} numbers for the scores of a vocabulary of {}", scores.size(),
                   vocabulary());
     if (library_.table().next_scores(engine_, position, scores.data()) != 0)
-      return fail(library_.error("the scores of the next token cannot be had"));
+      return fail(library_.error("cannot compute the scores of the next token"));
     return {};
   }
   DeviceReducing* reducing() override { return sum_ ? this : nullptr; }

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/counted.hpp"
 #include "runtime/data/short_list.hpp"
+#include "runtime/data/split.hpp"
 
 namespace dlrun::runtime {
 
@@ -37,7 +39,24 @@ std::vector<std::string> classes_without_samples(const Dataset& data) {
   return out;
 }
 
+// Of sequences; validation files beside a validation split are a test set.
+std::string sequences_found(const DataParts& data, double train_share, const std::string& place) {
+  const InputShape& shape = data.train.shape;
+  const std::string of = fmt::format("sequences of {} in {}, out of a vocabulary of {}",
+                                     counted(shape.height, "token"), place, shape.classes);
+  if (train_share == 1)
+    return fmt::format("found {} training and {} validation {}", data.train.count, data.test.count, of);
+  const Split split(data.train.count, train_share, 0);
+  return fmt::format("found {} training, {} validation (of the training files, by train: {}) and {} test {}",
+                     split.training(), split.validation(), train_share, data.test.count, of);
+}
+
 }  // namespace
+
+Result<Dataset> DataSource::load_evaluated() const {
+  DataParts parts = TRY(load(0));
+  return parts.test.count > 0 ? std::move(parts.test) : std::move(parts.train);
+}
 
 std::span<const DataFormat> data_formats() {
   return kFormats;
@@ -72,15 +91,12 @@ Result<Damaged> read_damaged(yaml::Fields& data) {
   return TRY(data.choice_or("damaged", 0, choices)) == 0 ? Damaged::refused : Damaged::dropped;
 }
 
-Result<DataParts> load_data(const DataSource& source, std::uint64_t seed) {
+Result<DataParts> load_data(const DataSource& source, std::uint64_t seed, double train_share) {
   DataParts out = TRY(source.load(seed));
   if (source.place().empty()) return out;
   const std::int64_t classes = out.train.shape.classes;
   if (source.kind() == SampleKind::tokens) {
-    out.notes.insert(out.notes.begin(), fmt::format("found {} training and {} validation sequences of {} "
-                                                    "tokens in {}, out of a vocabulary of {}",
-                                                    out.train.count, out.test.count, out.train.shape.height,
-                                                    source.place(), classes));
+    out.notes.insert(out.notes.begin(), sequences_found(out, train_share, source.place()));
     return out;
   }
   out.notes.insert(out.notes.begin(), fmt::format("found {} classes, {} training and {} test images in {}",

@@ -24,6 +24,8 @@ class DataSource {
   virtual Result<InputShape> check() const { return probe(); }
   /// Loads both parts and checks every byte; `seed` is train.seed, for synthetic data.
   virtual Result<DataParts> load(std::uint64_t seed) const = 0;
+  /// The part that a trained model is evaluated on: the test part, or the training part where there is none.
+  virtual Result<Dataset> load_evaluated() const;
   /// Whether the images stay as they are, so that every epoch can cut other parts out of them.
   virtual bool keeps_images() const { return false; }
   /// The folder or file, for people; empty for synthetic data.
@@ -54,7 +56,8 @@ struct ImageSize {
 Result<ImageSize> read_image_size(yaml::Fields& data);
 Result<Damaged> read_damaged(yaml::Fields& data);
 
-/// Loads both parts, and notes what was found and which classes have no training sample.
-Result<DataParts> load_data(const DataSource& source, std::uint64_t seed);
+/// Loads both parts, and notes what was found, how sequences are split, and which classes have no training
+/// sample.
+Result<DataParts> load_data(const DataSource& source, std::uint64_t seed, double train_share = 1);
 
 }  // namespace dlrun::runtime

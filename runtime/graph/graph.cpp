@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "runtime/base/counted.hpp"
 #include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
@@ -62,7 +63,8 @@ namespace {
 
 std::string text(const InputShape& input) {
   if (input.kind == SampleKind::tokens)
-    return fmt::format("sequences of {} tokens out of {}", input.height, input.classes);
+    return fmt::format("sequences of {} of a vocabulary of {}", counted(input.height, "token"),
+                       input.classes);
   return fmt::format("images of {}x{}x{} (channels x height x width) in {} classes", input.channels,
                      input.height, input.width, input.classes);
 }

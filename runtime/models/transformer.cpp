@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "runtime/base/counted.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/fields.hpp"
 
@@ -103,15 +104,16 @@ class Builder {
 Result<void> check_heads(const yaml::Node& node, const Spec& spec, const std::string& path) {
   const auto uneven = [&](std::int64_t whole, std::string_view of, std::int64_t parts,
                           std::string_view into) {
-    return yaml::error_at(
-        node, fmt::format("{}: {} {} cannot be shared evenly by {} {}", path, whole, of, parts, into));
+    return yaml::error_at(node,
+                          fmt::format("{}: {} {} cannot be divided by {} {}", path, whole, of, parts, into));
   };
   if (spec.features % spec.heads != 0) return uneven(spec.features, "features", spec.heads, "heads");
   if (spec.key_heads != 0 && spec.heads % spec.key_heads != 0)
     return uneven(spec.heads, "heads", spec.key_heads, "key-heads");
   if (spec.positions == Spec::Positions::rotary && spec.features / spec.heads % 2 != 0)
-    return yaml::error_at(node, fmt::format("{}: rotary positions turn pairs, and a head has {} features",
-                                            path, spec.features / spec.heads));
+    return yaml::error_at(
+        node, fmt::format("{}: rotary positions need an even number, and a head has {} features", path,
+                          spec.features / spec.heads));
   return {};
 }
 
@@ -157,8 +159,8 @@ Result<Transformer> read_transformer(const yaml::Node& node, const std::string& 
 Result<Graph> build_transformer(const std::string& name, const Transformer& spec, const InputShape& input) {
   if (spec.context != 0 && input.kind == SampleKind::tokens && input.height > spec.context)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("model '{}' has {} positions, and a sequence of the data has {}",
-                                          name, spec.context, input.height),
+                      .what = fmt::format("model '{}' has {}, and a sequence of the data has {}", name,
+                                          counted(spec.context, "position"), input.height),
                       .hint = "use shorter sequences, or a model of more positions"});
   return Builder(name, spec, input).build();
 }

@@ -62,7 +62,7 @@ std::string_view help_text() {
               [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
   dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb    repacks encoded images into large files
               [--from images|list|webdataset|tfrecord|lmdb] [--classes N] [--shard-size 128MiB]
-  dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]    makes tokens of texts
+  dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]    writes texts as token files
   dlrun-train --evaluate DIR --checkpoint CKPT [--from FORMAT]    top-1, top-5, loss and confusion matrix, as JSON
   dlrun-train --predict IMAGE... --checkpoint CKPT                classes and scores of images, as JSON
   dlrun-train --sample TEXT --checkpoint CKPT [--length 200] [--temperature 1] [--top-k 0] [--seed 1]    continues a text

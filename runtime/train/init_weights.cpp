@@ -52,7 +52,7 @@ Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights&
   std::vector<std::string> lines{fmt::format("{} tensors start from {}", taken, file.name())};
   if (!skipped.empty()) lines.push_back("they start anew: " + short_list(skipped));
   if (const auto left = file.left(); !left.empty())
-    lines.push_back("not used of the file: " + short_list(left));
+    lines.push_back("tensors of the file that are not used: " + short_list(left));
   return lines;
 }
 

@@ -19,8 +19,8 @@ Json figures_of(const std::string& set, const Totals& totals) {
 }
 
 std::string text_of(const Totals& totals) {
-  return fmt::format("validation loss {:.4f}  perplexity {:.2f}  accuracy {:.2f} %", totals.loss(),
-                     perplexity(totals.loss()), 100 * totals.accuracy());
+  return fmt::format("validation loss {:.4f}  perplexity {}  accuracy {:.2f} %", totals.loss(),
+                     perplexity_text(perplexity(totals.loss())), 100 * totals.accuracy());
 }
 
 EpochReport evaluation_report(const Totals& totals) {
@@ -33,6 +33,10 @@ EpochReport evaluation_report(const Totals& totals) {
 }
 
 }  // namespace
+
+std::string perplexity_text(double perplexity) {
+  return perplexity < 1e6 ? fmt::format("{:.2f}", perplexity) : fmt::format("{:.2e}", perplexity);
+}
 
 double Language::answers_per_row() const {
   return static_cast<double>(parts_.data.train.shape.labels_per_sample());

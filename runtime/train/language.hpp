@@ -8,6 +8,9 @@
 
 namespace dlrun::runtime {
 
+/// With two digits behind the point; one of a million or more, short: 5.18e+21.
+std::string perplexity_text(double perplexity);
+
 class Language final : public Classification {
  public:
   using Classification::Classification;

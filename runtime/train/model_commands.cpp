@@ -143,14 +143,14 @@ Result<std::string> evaluate_part(const SavedModel& model, const Dataset& data) 
 }
 
 // What is evaluated must be of the words that the model knows.
-Result<void> check_vocabulary(const SavedModel& model, const DataParts& data) {
-  const std::int64_t there = model.manifest.identity.shape.classes, here = data.train.shape.classes;
+Result<void> check_vocabulary(const SavedModel& model, const Dataset& data) {
+  const std::int64_t there = model.manifest.identity.shape.classes, here = data.shape.classes;
   if (there != here)
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("the data have a vocabulary of {} tokens, and the model one of {}",
                                           here, there)});
   const std::uint64_t tokenizer = model.manifest.tokenizer_checksum;
-  if (tokenizer == 0 || data.train.tokens->tokenizer() == tokenizer) return {};
+  if (tokenizer == 0 || data.tokens->tokenizer() == tokenizer) return {};
   return fail(Error{.kind = ErrorKind::input,
                     .what = "the data were written with another tokenizer than the model was trained with"});
 }
@@ -162,9 +162,8 @@ Result<std::string> evaluate_language(const SavedModel& model, const Flags& flag
   const auto source = TRY(source_of(asked, flags.at("--evaluate"), SourceUse::to_read,
                                     {{"context", std::to_string(shape.height)}}));
   if (source->kind() != SampleKind::tokens) return wrong_option("--from: the model reads tokens");
-  const DataParts parts = TRY(source->load(0));
-  TRY(check_vocabulary(model, parts));
-  const Dataset& data = parts.test.count > 0 ? parts.test : parts.train;
+  const Dataset data = TRY(source->load_evaluated());
+  TRY(check_vocabulary(model, data));
   const std::uint64_t batch = std::min<std::uint64_t>(data.count, 8);
   const std::unique_ptr<Engine> engine = TRY(model.make_engine(static_cast<std::int64_t>(batch)));
   const BatchFiller filler(data, {}, {});

@@ -162,7 +162,8 @@ Result<std::string> tokenize(const TextJob& job) {
       "wrote {} training and {} validation tokens of {} {} into {}: {} {}, a vocabulary of {}", done.train,
       done.validation, done.texts, done.texts == 1 ? "text" : "texts", job.into.string(), done.files,
       done.files == 1 ? "file" : "files", job.tokenizer->vocabulary());
-  if (done.kept > 0) out += fmt::format("; {} were there from a run that was ended", done.kept);
+  if (done.kept > 0) out += fmt::format("; {} of them were there from an earlier run", done.kept);
+  for (const std::string& note : done.notes) out += "\n  " + note;
   return out;
 }
 
@@ -172,7 +173,7 @@ Result<std::string> write_shards(const RepackJob& job) {
       fmt::format("packed {} training and {} test images into {}: {} {} of format {}{}", packed.train,
                   packed.test, job.into.string(), packed.shards, packed.shards == 1 ? "file" : "files",
                   job.writer->name, and_dropped(packed.dropped.size()));
-  if (packed.kept > 0) out += fmt::format("; {} were there from a run that was ended", packed.kept);
+  if (packed.kept > 0) out += fmt::format("; {} of them were there from an earlier run", packed.kept);
   for (const std::string& why : packed.dropped) out += "\n  " + why;
   return out;
 }

@@ -37,7 +37,7 @@ Result<void> verify(const fs::path& folder, const Manifest& manifest) {
   for (const ManifestFile& file : manifest.files) {
     const MappedFile mapped = TRY(MappedFile::open(folder / file.name));
     if (mapped.bytes().size() != file.bytes || checksum(mapped.bytes()) != file.checksum)
-      return bad_input(mapped.name(), "is not what the manifest says: it is damaged");
+      return bad_input(mapped.name(), "has another size or checksum than in the manifest: it is damaged");
   }
   return {};
 }
@@ -133,14 +133,15 @@ Result<Tokenizer> SavedModel::tokenizer() const {
     return fail(ErrorKind::usage, "{} is a GAN: it makes images and continues no texts",
                 manifest.identity.model);
   if (!is_language())
-    return fail(ErrorKind::usage, "{} is a model of images: it continues no texts", manifest.identity.model);
+    return fail(ErrorKind::usage, "{} is not a language model: it cannot continue a text",
+                manifest.identity.model);
   const fs::path path = folder / tokenizer_file_name;
   if (manifest.tokenizer_checksum == 0)
     return bad_input(folder.string(), "has no tokenizer: the data that the model was trained on had none",
                      "write token files with dlrun-train --prepare --tokens");
   const std::string text = TRY(read_regular_file(path));
   if (checksum(std::string_view(text)) != manifest.tokenizer_checksum)
-    return bad_input(path.string(), "is not what the manifest says: it is damaged");
+    return bad_input(path.string(), "has another checksum than in the manifest: it is damaged");
   return Tokenizer::parse(text, path.string());
 }
 

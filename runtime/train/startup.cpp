@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/checksum.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
 #include "runtime/comm/backend.hpp"
@@ -56,10 +57,10 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
   Graph out = TRY(build(spec, shape));
   if (shape.kind == SampleKind::tokens &&
       !std::holds_alternative<op::VocabularyLoss>(out.nodes.back().operation))
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format(
-                          "model '{}' gives no scores of a next token, and the data are tokens", spec.model),
-                      .hint = "choose a language model, or data of images"});
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = fmt::format("model '{}' is not a language model, and the data are tokens", spec.model),
+              .hint = "choose a language model, or data of images"});
   TRY(check_patterns(out, spec.patterns));
   if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
   if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));
@@ -167,7 +168,8 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   const int rank = TRY(rank_of(environment));
   const InputShape shape = TRY(spec.data.source->probe());
   TRY(divide_batch(spec, environment, out));
-  auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source, spec.seed); });
+  auto data = std::async(std::launch::async,
+                         [&spec] { return load_data(*spec.data.source, spec.seed, spec.data.train_share); });
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
     return make_engine(spec, environment, shape, rank);
   });
@@ -197,8 +199,8 @@ Result<std::string> check_job(const TrainSpec& spec) {
   TRY(check_parameters(spec, graph));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
-    return fmt::format("job file OK: {} on sequences of {} tokens out of {}", spec.model, shape.height,
-                       shape.classes);
+    return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,
+                       counted(shape.height, "token"), shape.classes);
   return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }

@@ -298,7 +298,7 @@ Result<void> check_global_batch(Fields& train, TrainSpec& out) {
   if (!out.global_batch) return {};
   if (out.shards && !out.shards->count)
     return yaml::error_at(*train.find("global-batch"),
-                          "train.global-batch needs to know the shards, and train.shards is auto",
+                          "train.global-batch needs a number of shards, and train.shards is auto",
                           "write their number: shards: 8");
   if (out.shards) return divide_global_batch(out, *out.shards->count);
   if (out.global_batch->rows % out.accumulate == 0) return {};
@@ -498,11 +498,12 @@ Result<void> divide_global_batch(TrainSpec& spec, int ranks) {
       fmt::format("{} {}{}{}", parts, by_shards ? "shard" : "rank", parts == 1 ? "" : "s",
                   spec.accumulate == 1 ? "" : fmt::format(" x accumulate {}", spec.accumulate));
   if (rows % batches == 0)
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("train.global-batch {} is {} for each of {}: above {}", rows,
-                                          spec.batch, by, kMaxBatch),
-                      .where = spec.global_batch->where,
-                      .hint = "set more ranks or train.accumulate"});
+    return fail(Error{
+        .kind = ErrorKind::input,
+        .what = fmt::format("train.global-batch {} gives batches of {} samples on {}: the maximum is {}",
+                            rows, spec.batch, by, kMaxBatch),
+        .where = spec.global_batch->where,
+        .hint = "use more ranks or a larger train.accumulate"});
   return fail(
       Error{.kind = ErrorKind::input,
             .what = fmt::format("train.global-batch {} cannot be divided by {}", rows, by),

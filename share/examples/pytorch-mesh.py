@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tensor and data parallelism in plain PyTorch, with the process groups that dlrun has planned:
+"""Tensor and data parallelism in plain PyTorch, with the process groups that dlrun planned:
 
     dlrun --framework pytorch --tasks-per-node 4 --tensor-parallel 2 -- python3 pytorch-mesh.py
 
 The first layer is split by columns and the second by rows over the tensor group, as in Megatron-LM; gradients are averaged
-over the data group. The loss is that of the same model unsplit."""
+over the data group. The loss is the same as that of the model on one rank."""
 import os
 import sys
 
@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 
 def process_groups(device):
-    """{kind: group} of this rank: torch's DeviceMesh of the planned shape, or by hand where torch has none yet."""
+    """{kind: group} of this rank: from torch's DeviceMesh of the planned shape, or by hand if torch is too old to have one."""
     names = os.environ["DLRUN_MESH_NAMES"].split(",")
     shape = [int(size) for size in os.environ["DLRUN_MESH_SHAPE"].split(",")]
     try:
@@ -22,7 +22,7 @@ def process_groups(device):
         found, ranks = {}, torch.arange(dist.get_world_size()).view(shape)
         for dimension, name in enumerate(names):
             for members in ranks.swapdims(-1, dimension).reshape(-1, shape[dimension]).tolist():
-                group = dist.new_group(members)  # all ranks make all groups
+                group = dist.new_group(members)  # all ranks create all groups
                 if dist.get_rank() in members:
                     found[name] = group
         return found
@@ -31,7 +31,7 @@ def process_groups(device):
 
 
 def members(group, device):
-    """The ranks of a group, which they tell each other."""
+    """The ranks of a group, collected by an allgather."""
     told = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(dist.get_world_size(group))]
     dist.all_gather(told, torch.tensor([dist.get_rank()], device=device), group=group)
     return [int(one) for one in told]

@@ -38,7 +38,8 @@ constexpr Seconds kNeighbours{4};
 std::string handshake(const UniqueFd& from_previous, const UniqueFd& to_next) {
   char answer = '+';
   pollfd polled{to_next.get(), POLLIN, 0};
-  if (::send(from_previous.get(), &answer, 1, MSG_NOSIGNAL) != 1) return "the node before it has gone";
+  if (::send(from_previous.get(), &answer, 1, MSG_NOSIGNAL) != 1)
+    return "the previous node closed the connection";
   if (::poll(&polled, 1, static_cast<int>(1000 * kNeighbours.count())) != 1 ||
       ::recv(to_next.get(), &answer, 1, MSG_DONTWAIT) != 1)
     return "the next node did not answer";
@@ -48,9 +49,9 @@ std::string handshake(const UniqueFd& from_previous, const UniqueFd& to_next) {
 health::RingRate run_ring(const protocol::to_agent::CheckRing& question, std::future<UniqueFd>& caller) {
   const auto to_next = health::connect_to_peer({question.next.addresses, question.next.port},
                                                fmt::format("{} ring {}", question.token, question.ring));
-  if (!to_next) return {.problem = "it cannot reach the next node: " + to_next.error().what};
+  if (!to_next) return {.problem = "it cannot connect to the next node: " + to_next.error().what};
   if (caller.wait_for(kNeighbours) != std::future_status::ready)
-    return {.problem = "the node before it did not call"};
+    return {.problem = "the previous node did not connect"};
   const UniqueFd from_previous = caller.get();
   if (std::string problem = handshake(from_previous, *to_next); !problem.empty())
     return {.problem = std::move(problem)};

@@ -101,8 +101,8 @@ Result<std::vector<double>> RatePattern::rates_in(std::string_view text) const {
                        fmt::format("bench.rate matched {}, which is not a number", short_text(Json(found))),
                        found.find(',') == std::string::npos
                            ? "put the number into the first group: 'images/s: ([0-9.]+)'"
-                           : "a comma may stand between groups of three digits, as in 1,234.5, and a decimal "
-                             "point is a point");
+                           : "a comma may stand between groups of three digits, as in 1,234.5; the decimal "
+                             "point is '.'");
     out.push_back(*rate);
   }
   return out;

@@ -48,8 +48,7 @@ void read_point(const fs::path& folder, const plan::BenchSpec& spec, Point& poin
 Result<std::vector<SweepJob>> plan_sweep(const OpenBench& open, const Argv& flags,
                                          const CommandRunner& commands) {
   if (open.spec().stop_early)
-    return bad_input(open.spec().source,
-                     "bench.stop-early compares trainings of one allocation, and not jobs",
+    return bad_input(open.spec().source, "bench.stop-early compares trainings in one allocation, not jobs",
                      "remove it, or use dlrun bench inside an allocation");
   std::vector<SweepJob> out;
   for (std::size_t i = 0; i < open.bench.points.size(); ++i)

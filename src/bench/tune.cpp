@@ -59,7 +59,7 @@ Result<plan::BenchAxis> axis_of(const job::Request& request, const std::string& 
   if (!out.values.empty()) return out;
   return fail(Error{
       .kind = ErrorKind::usage,
-      .what = fmt::format("--tune {} needs the candidates", key),
+      .what = fmt::format("--tune {} needs candidates", key),
       .where = {},
       .hint = fmt::format("add --axis {}=A,B,...{}", key,
                           key == "algorithm" ? "; train.allreduce.algorithm in dlrun-train(1) has them" : ""),
@@ -126,11 +126,12 @@ std::vector<std::size_t> better_half(const Bench& bench, std::vector<std::size_t
 
 Result<void> check_tuned(const std::string& axis) {
   if (axis == "data" || axis == "global-batch")
-    return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("the axis '{}' has no value of a job file to choose", axis),
-                      .where = {},
-                      .hint = axis == "data" ? "measure it: --axis data=real,synthetic" : "tune batch",
-                      .also = {}});
+    return fail(
+        Error{.kind = ErrorKind::usage,
+              .what = fmt::format("the axis '{}' cannot be tuned: it is not one key of the job file", axis),
+              .where = {},
+              .hint = axis == "data" ? "measure it: --axis data=real,synthetic" : "tune batch",
+              .also = {}});
   auto known = check_axis(axis, {});
   if (!known) known.error().kind = ErrorKind::usage;
   return known;

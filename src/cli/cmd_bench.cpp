@@ -151,7 +151,20 @@ Result<void> show_tuned(const bench::OpenBench& open, std::size_t best, Console&
   return {};
 }
 
+// One axis is tuned at a time: another one's values would be left out.
+Result<void> check_tuned_alone(const BenchCommand& options) {
+  for (const std::string& axis : options.axes)
+    if (const std::string key = axis.substr(0, axis.find('=')); key != options.tune)
+      return fail(Error{
+          .kind = ErrorKind::usage,
+          .what = fmt::format("--tune {} tries the values of one axis, and --axis {} is another",
+                              options.tune, key),
+          .hint = fmt::format("leave --tune out for a table of both, or tune {} in a second call", key)});
+  return {};
+}
+
 Result<int> run_tuning(const BenchCommand& options, const Context& context) {
+  TRY(check_tuned_alone(options));
   job::Request request = TRY(bench_request(options.job, options.axes, context.environment));
   const Instant now = SystemClock().now();
   const auto folder =

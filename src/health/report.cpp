@@ -61,7 +61,7 @@ std::size_t Report::count(State state) const {
 Report judge(Level level, std::string directory, const std::vector<NodeAnswers>& answers) {
   Report out{.level = level, .directory = std::move(directory), .nodes = {}};
   for (const NodeAnswers& node : answers) {
-    out.nodes.push_back({.host = node.host, .values = node.values});
+    out.nodes.push_back({.host = node.host, .fault_of = node.fault_of, .values = node.values});
     if (!node.no_agent.empty()) add(out.nodes.back(), "agent", State::bad, node.no_agent);
   }
   for (const Check& check : checks()) judge_check(check, out);

@@ -10,9 +10,13 @@
 namespace dlrun::health {
 
 /// What one node has answered.
+// What a fault is of: the node, or the installation of dlrun there, which says nothing of the node.
+enum class FaultOf { node, installation };
+
 struct NodeAnswers {
   std::string host;
-  std::string no_agent = {};     // why it has none; empty: it has one
+  std::string no_agent = {};  // why it has none; empty: it has one
+  FaultOf fault_of = FaultOf::node;
   Json values = Json::object();  // by the name of the check
 };
 
@@ -25,6 +29,7 @@ struct Finding {
 struct NodeReport {
   std::string host;
   State state = State::good;
+  FaultOf fault_of = FaultOf::node;
   std::vector<Finding> findings = {};
   Json values = Json::object();
   std::string forgotten = {};  // why it was left out of jobs until now

@@ -50,7 +50,7 @@ class Links {
   }
   std::size_t moved(ssize_t bytes) {
     if (bytes > 0) return static_cast<std::size_t>(bytes);
-    if (bytes == 0) problem = "the node before it has left the ring";
+    if (bytes == 0) problem = "the previous node closed the connection";
     if (bytes < 0 && errno != EAGAIN && errno != EINTR) problem = system_reason(errno);
     return 0;
   }

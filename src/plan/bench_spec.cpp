@@ -95,7 +95,7 @@ Result<void> read_goal(Fields& fields, BenchSpec& out) {
   if (!goal) return yaml::error_at(*node, "bench.stop-early: " + goal.error().what, goal.error().hint);
   if (!out.epochs)
     return yaml::error_at(*node, "bench.stop-early is for trainings, and bench.epochs is not set",
-                          "add --epochs N: how long a training is that is not stopped");
+                          "add --epochs N, the length of a training that is not stopped");
   out.stop_early = std::move(*goal);
   return {};
 }

@@ -40,7 +40,7 @@ Result<void> check_world(const JobSpec& spec, int world) {
   if (model > world)
     return refuse(
         spec, {"parallel"},
-        fmt::format("parallel needs {} ranks at least ({}), and the job has {}", model, product, world),
+        fmt::format("parallel needs at least {} ranks ({}), and the job has {}", model, product, world),
         "use more nodes or tasks per node, or smaller groups", ErrorKind::allocation);
   if (world % model != 0)
     return refuse(spec, {"parallel"},
@@ -75,8 +75,8 @@ Result<void> check_framework(const JobSpec& spec, const Adapter& adapter, const 
     return refuse(spec, {fmt::format("parallel.{}", name_of(kind))},
                   fmt::format("parallel.{} is {}, which framework {} does not support", name_of(kind),
                               parallel.sizes[kind], adapter.name),
-                  known.empty() ? std::string("it has data parallelism alone: remove the key")
-                                : fmt::format("it has {}, and data", names(known)));
+                  known.empty() ? std::string("it supports data parallelism only: remove the key")
+                                : fmt::format("it supports {} and data", names(known)));
   }
   const auto& orders = adapter.parallel->orders;
   const GroupOrder asked = in_use(parallel.order, parallel);

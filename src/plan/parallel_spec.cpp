@@ -44,10 +44,11 @@ Result<void> check_order(const Node& node, const ParallelSpec& spec) {
     if (size == 1 || std::find(spec.order.begin(), spec.order.end(), kind) != spec.order.end()) continue;
     return yaml::error_at(
         node,
-        size == 0 ? std::string("parallel.order has no 'data', which takes the ranks that the others leave")
-                  : fmt::format("parallel.order has no '{}', and parallel.{} is {}", name_of(kind),
-                                name_of(kind), size),
-        "for example: [tensor, context, expert, data, pipeline], the fastest first");
+        size == 0
+            ? std::string("parallel.order has no 'data', and data parallelism takes the remaining ranks")
+            : fmt::format("parallel.order has no '{}', and parallel.{} is {}", name_of(kind), name_of(kind),
+                          size),
+        "for example: [tensor, context, expert, data, pipeline]; the first varies fastest");
   }
   return {};
 }

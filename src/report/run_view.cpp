@@ -46,6 +46,10 @@ void read_record(const Json& record, RunView& view) {
   view.began = time_of(record, "began"), view.ended = time_of(record, "ended");
   view.result = field<Json>(record, "result", "record").value_or(Json());
   view.progress = field<Json>(record, "last_progress", "record").value_or(Json());
+  // The last report may be a second older than the end.
+  if (const auto steps = field<std::int64_t>(view.result, "steps", "record");
+      steps && view.progress.is_object())
+    view.progress["step"] = *steps;
   const Json attempts = field<Json>(record, "attempts", "record").value_or(Json());
   if (!attempts.is_array() || attempts.empty()) return;
   view.attempt = static_cast<int>(attempts.size());

@@ -34,6 +34,7 @@ std::string learn(const health::BadNodes& memory, health::Report& report, Second
   const Instant until = now + std::chrono::duration_cast<Milliseconds>(how_long);
   std::string problem;
   for (health::NodeReport& node : report.nodes) {
+    if (node.fault_of == health::FaultOf::installation) continue;
     if (node.state == health::State::bad && how_long.count() > 0) {
       const auto written = memory.remember({node.host, health::text_of(node, health::State::bad), until});
       if (!written && problem.empty()) problem = written.error().what;

@@ -66,7 +66,7 @@ class CheckDriver {
   void on_message(NodeIndex node, Message message) {
     if (!std::exchange(agents_[node].spoke, true))
       if (const auto same = protocol::check_version(message); !same)
-        return follow(checker_.no_agent(node, same.error().what, now()));
+        return follow(checker_.no_agent(node, same.error().what, now(), health::FaultOf::installation));
     const auto typed = protocol::decode_from_agent(std::move(message));
     follow(typed ? checker_.said(node, *typed, now()) : checker_.no_agent(node, typed.error().what, now()));
   }

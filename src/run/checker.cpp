@@ -51,8 +51,9 @@ Checker::Checker(const plan::Plan& plan, health::Level level, std::string direct
     nodes_.push_back({.host = node.host.get(), .name = node.reached_by()});
 }
 
-Checker::Sends Checker::no_agent(NodeIndex node, const std::string& why, Now now) {
+Checker::Sends Checker::no_agent(NodeIndex node, const std::string& why, Now now, health::FaultOf of) {
   Sends out;
+  if (!at(node).is_out()) at(node).fault_of = of;
   lose(at(node), why);
   advance(now.ticks, out);
   return out;
@@ -339,7 +340,8 @@ void Checker::tell_faults(std::vector<health::NodeAnswers>& answers) const {
 health::Report Checker::report(Ticks now) const {
   std::vector<health::NodeAnswers> answers;
   for (const Node& node : nodes_) {
-    answers.push_back({.host = node.host, .no_agent = node.no_agent, .values = node.values});
+    answers.push_back(
+        {.host = node.host, .no_agent = node.no_agent, .fault_of = node.fault_of, .values = node.values});
     if (node.tried == 0 && node.asked_by == 0) continue;
     Json network{{"tried", node.tried},
                  {"unreachable", node.unreachable},

@@ -35,7 +35,7 @@ class Checker {
   Checker(const plan::Plan& plan, health::Level level, std::string directory, std::string token, Ticks began);
 
   /// What happens; each gives what is to be sent.
-  Sends no_agent(NodeIndex node, const std::string& why, Now now);
+  Sends no_agent(NodeIndex node, const std::string& why, Now now, health::FaultOf of = health::FaultOf::node);
   Sends said(NodeIndex node, const protocol::FromAgent& message, Now now);
   /// Time has passed: to be called a few times per second.
   Sends passed(Now now);
@@ -50,6 +50,7 @@ class Checker {
   struct Node {
     std::string host, name;     // its host name, and what others reach it by
     std::string no_agent = {};  // why
+    health::FaultOf fault_of = health::FaultOf::node;
     std::optional<Ticks> ready = {};
     bool answered = false;
     Json values = Json::object();

@@ -6,7 +6,7 @@ namespace dlrun::job {
 namespace {
 
 constexpr std::int64_t kNoStep = -1, kLost = -2;
-constexpr Seconds kPaceWindow{30}, kBetweenMarks{1};
+constexpr Seconds kPaceWindow{30}, kBetweenMarks{1}, kBetweenReports{1.5};
 
 }  // namespace
 
@@ -22,6 +22,7 @@ void LiveStatus::begin_attempt(const plan::Plan& plan) {
   for (const plan::RankPlan& rank : plan.ranks)
     host_of_rank_.push_back(plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get());
   steps_.assign(plan.ranks.size(), kNoStep);
+  heard_.assign(plan.ranks.size(), Ticks{});
   leader_ = 0;
   usage_.clear();
   marks_.clear();
@@ -32,6 +33,7 @@ void LiveStatus::report(Rank rank, const Json& report, Ticks now) {
   const auto index = static_cast<std::size_t>(rank.get());
   if (!step || index >= steps_.size() || steps_[index] == kLost) return;
   steps_[index] = *step;
+  heard_[index] = now;
   if (index != leader_) return;
   status_.progress = report;
   if (!marks_.empty() && *step < marks_.back().step) marks_.clear();  // it began anew
@@ -60,27 +62,36 @@ void LiveStatus::ended(int exit_code, std::string reason) {
 HeadStatus LiveStatus::at(Instant now, Ticks ticks) {
   ++status_.beats;
   status_.written = now;
-  status_.slowest = slowest();
   status_.usage.clear();
   for (const auto& [host, usage] : usage_) status_.usage.push_back(usage);
   take_pace(ticks);
+  status_.slowest = slowest(ticks);
   return status_;
 }
 
-// None where all are as far, or only one tells its steps.
-std::optional<SlowestRank> LiveStatus::slowest() const {
+// Ranks tell their steps at most once a second, each at its own time: until it tells again, a rank is taken
+// to go on at the run's pace.
+std::int64_t LiveStatus::step_now(std::size_t rank, Ticks now) const {
+  const Seconds since = std::min<Seconds>(now - heard_[rank], kBetweenReports);
+  return steps_[rank] + static_cast<std::int64_t>(status_.steps_per_second.value_or(0) * since.count());
+}
+
+// None where all are as far, or only one tells its steps. What a second's work makes up for is no lag.
+std::optional<SlowestRank> LiveStatus::slowest(Ticks now) const {
   std::optional<std::size_t> least;
   std::int64_t most = -1;
   for (std::size_t rank = 0; rank < steps_.size(); ++rank) {
     if (steps_[rank] < 0) continue;
-    if (!least || steps_[rank] < steps_[*least]) least = rank;
-    most = std::max(most, steps_[rank]);
+    if (!least || step_now(rank, now) < step_now(*least, now)) least = rank;
+    most = std::max(most, step_now(rank, now));
   }
-  if (!least || steps_[*least] == most) return std::nullopt;
+  if (!least) return std::nullopt;
+  const std::int64_t behind = most - step_now(*least, now);
+  if (behind < 1 || static_cast<double>(behind) < status_.steps_per_second.value_or(0)) return std::nullopt;
   return SlowestRank{.rank = static_cast<int>(*least),
                      .host = host_of_rank_[*least],
                      .step = steps_[*least],
-                     .behind = most - steps_[*least]};
+                     .behind = behind};
 }
 
 // A run that stands still is not told the pace that it had.

@@ -37,12 +37,14 @@ class LiveStatus {
     Ticks when;
     std::int64_t step;
   };
-  std::optional<SlowestRank> slowest() const;
+  std::optional<SlowestRank> slowest(Ticks now) const;
+  std::int64_t step_now(std::size_t rank, Ticks now) const;
   void take_pace(Ticks now);
 
   HeadStatus status_;
   std::vector<std::string> host_of_rank_;
   std::vector<std::int64_t> steps_;  // by rank; -1: none reported, -2: lost
+  std::vector<Ticks> heard_;         // when each rank told its step
   std::size_t leader_ = 0;           // the first rank that is not lost
   std::map<std::string, NodeUsage> usage_;
   std::deque<Mark> marks_;  // of the leader, a second apart at least

@@ -174,7 +174,7 @@ class Bench(support.Case):
         program = ["--rate", "rate: ([0-9.]+)", "--", sys.executable, "p.py"]
         code, out, err = self.dlrun("bench", "--tune", "tasks-per-node", "--axis", "tasks-per-node=1,2", *program)
         self.assertEqual((code, out), (0, "resources:\n  tasks-per-node: 2\n"), err)
-        for what, said in (("tasks-per-node", "needs the candidates"), ("tasks-per-nod", "did you mean 'tasks-per-node'?"), ("data", "--axis data=real,synthetic")):
+        for what, said in (("tasks-per-node", "needs candidates"), ("tasks-per-nod", "did you mean 'tasks-per-node'?"), ("data", "--axis data=real,synthetic")):
             code, out, err = self.dlrun("bench", "--tune", what, *program)
             self.assertEqual((code, out), (64, ""), err)
             self.assertIn(said, err)
@@ -198,6 +198,8 @@ class Bench(support.Case):
                 (["--axis", "train.optimizer.lrr=1"], "unknown key 'lrr' in 'train.optimizer'", 65),
                 (["--axis", "nodes=1,2"], "4 of 8 points do not fit into the allocation", 66),
                 (["--axis", "batch=4", "--compare", "nowhere"], "nowhere", 65),
+                (["--tune", "batch", "--axis", "batch=4,8", "--axis", "threads=1,2"],
+                 "--tune batch tries the values of one axis, and --axis threads is another", 64),
                 (["--tune", "batch", "-o", "x.html"], "--tune prints the lines that set the best value", 64),
                 (["--axis", "batch=4", "--axis", "train.batch=8"], "'batch' and 'train.batch' both set train.batch", 64),
                 (["--axis", "batch=4,4"], "the axis 'batch' has the value 4 twice", 64),

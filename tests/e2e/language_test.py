@@ -69,7 +69,9 @@ class Language(support.Case):
         self.assertTrue(any("tokens_per_s" in line for line in lines))
         result = self.record()["result"]
         self.assertAlmostEqual(result["validation_loss"], losses[-1], 5)
-        self.assertRegex(self.dlrun("status", "run")[1], r"progress .* \d+ tokens/s\n")
+        status = self.dlrun("status", "run")[1]
+        self.assertRegex(status, r"progress .* \d+ tokens/s\n")
+        self.assertIn(f"progress   step {result['steps']} of {result['steps']} (100 %)", status)  # the last one, not the last told
 
         code, out, err = self.tool("--evaluate", "tokens", "--checkpoint", "ckpt")
         self.assertEqual(code, 0, err)
@@ -138,7 +140,7 @@ class Language(support.Case):
         self.assertRegex(refused(), r"the file ends at offset 1001, after 468 tokens")
         path.write_bytes(sound)
         self.assertRegex(refused("train.data.context=25"), r"has 24 positions, and a sequence of the data has 25")
-        self.assertRegex(refused("train.model.transformer.vocabulary=100"), r"knows 100 tokens, and the data has 257")
+        self.assertRegex(refused("train.model.transformer.vocabulary=100"), r"has a vocabulary of 100 tokens, and the data of 257")
         self.assertRegex(refused("train.model=mnist-cnn"), r"tokens")
         self.assertRegex(refused("train.data=null", "train.data.format=idx", "train.data.dir=tokens"), r"train.evaluate is supported for tokens only")
 

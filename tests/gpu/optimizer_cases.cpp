@@ -239,8 +239,10 @@ Result<void> compare_optimizers(const CudaLibrary& library, Precision precision)
   if (precision != Precision::tf32) TRY(compare_targets(library, precision));
   const NoDecay some{.vectors = NoDecay::Vectors::exempt, .names = {"c.weight"}};
   TRY(compare_updates(library, precision, {find_optimizer("sgd"), {0.9, 1}}, {}));
-  for (const char* name : {"sgd", "adamw", "lars", "lamb"})
+  for (const char* name : {"sgd", "adamw", "lamb"})
     TRY(compare_updates(library, precision, default_optimizer(name), some));
+  TRY(compare_updates(library, precision, {find_optimizer("lars"), {0.9, 0.5}},
+                      some));  // by default it creeps
   for (const OptimizerTraits* traits : optimizers()) {
     Optimizer optimizer = default_optimizer(traits->name);
     if (traits->name == "adam") optimizer = adam();

@@ -31,7 +31,7 @@ class Attention final : public Operator {
     const DlrunCudaNode& node = plan.nodes[index];
     sizes_ = {device.batch, node.height, spec_.heads, spec_.keys(), spec_.width(node.in_channels)};
     if (device.tensors[in_].last_reader != index)
-      throw Failure("attention over values that another layer reads too has no form on a GPU");
+      throw Failure("attention is not supported on GPUs if another layer reads its input, too");
     figures_ = static_cast<float*>(device.memory.device(
         static_cast<std::size_t>(sizes_.queries()) * sizeof(float), "figures of attention"));
     form_ = make_fused_attention(device, sizes_);

@@ -199,7 +199,8 @@ class PlainAttention final : public AttentionForm {
         along_(static_cast<float*>(device.memory.device(
             static_cast<std::size_t>(of.queries()) * sizeof(float), "gradients of attention"))) {
     if (of.width > kWidest)
-      throw Failure("attention with heads of " + std::to_string(of.width) + " features has no form on a GPU");
+      throw Failure("attention with heads of " + std::to_string(of.width) +
+                    " features is not supported on GPUs");
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       allow(forward_queries<T>), allow(backward_queries<T>), allow(backward_keys<T>);

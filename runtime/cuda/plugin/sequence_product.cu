@@ -35,7 +35,8 @@ Also with_bias(const SequenceProduct::Size& size) {
 SequenceProduct::Pass SequenceProduct::required(Device& device, const Product::Size& size,
                                                 const std::string& name) {
   Pass made(device, size, name);
-  if (!made.exists()) throw Failure("cuBLASLt has no form of " + name + " that repeats its bits");
+  if (!made.exists())
+    throw Failure("cuBLASLt has no algorithm for " + name + " that gives the same bits in every run");
   return made;
 }
 

@@ -60,6 +60,7 @@ class ContainerSource final : public DataSource {
   Result<DataParts> load(std::uint64_t) const override {
     const PartFiles found = TRY(files());
     DataParts out;
+    out.notes = unused_note(found);
     out.train = TRY(read_container(found.train, spec_, container_, out.notes));
     out.test = TRY(read_container(found.test, spec_, container_, out.notes));
     if (out.train.count == 0) return bad_input(place(), "has no training samples");

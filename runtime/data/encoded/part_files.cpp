@@ -9,6 +9,8 @@
 #include <regex>
 #include <set>
 
+#include "runtime/data/short_list.hpp"
+
 namespace dlrun::runtime {
 namespace {
 
@@ -94,10 +96,18 @@ Result<PartFiles> find_part_files(const fs::path& folder, bool (*accepts)(const 
         fs::is_directory(entry, problem) ? TRY(entries(entry)) : std::vector{entry};
     std::copy_if(inside.begin(), inside.end(), std::back_inserter(part), accepts);
   }
-  if (out.train.empty()) out.train = std::move(others);
+  (out.train.empty() ? out.train : out.unused) = std::move(others);
   TRY(check_sets(out.train));
   TRY(check_sets(out.test));
   return out;
+}
+
+std::vector<std::string> unused_note(const PartFiles& files) {
+  if (files.unused.empty()) return {};
+  std::vector<std::string> names;
+  for (const fs::path& file : files.unused) names.push_back(file.filename().string());
+  return {fmt::format("not used, because no word of the name is train, val, validation or test: {}",
+                      short_list(names))};
 }
 
 }  // namespace dlrun::runtime

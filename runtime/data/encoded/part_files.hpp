@@ -12,11 +12,15 @@ namespace dlrun::runtime {
 
 struct PartFiles {
   std::vector<std::filesystem::path> train, test;
+  std::vector<std::filesystem::path> unused;  // of neither part by their names, beside some of train
 };
 
 /// Files that `accepts`, in the folder or one level below. Where no name has the word train, all that are not
 /// of the test part are for training.
 Result<PartFiles> find_part_files(const std::filesystem::path& folder,
                                   bool (*accepts)(const std::filesystem::path& file));
+
+/// A line that names the files that are not used; empty where all are.
+std::vector<std::string> unused_note(const PartFiles& files);
 
 }  // namespace dlrun::runtime

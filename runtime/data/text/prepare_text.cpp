@@ -8,18 +8,19 @@
 #include "runtime/base/checksum.hpp"
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/data/gzip.hpp"
-#include "runtime/data/text/split_words.hpp"
-#include "runtime/data/text/text_parts.hpp"
+#include "runtime/data/text/text_cuts.hpp"
 #include "runtime/data/tokens/token_samples.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
 #include "src/base/regular_file.hpp"
+#include "src/base/strings.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kJobFile = "job.json";
+constexpr int kCuts = 2;  // the version of may_cut(): files of another one do not go together
 
 class TextPreparation {
  public:
@@ -36,8 +37,9 @@ class TextPreparation {
 
   Result<Tokenized> run() {
     TRY(begin());
+    if (job_.tokenizer->has_merges()) notes_ = TRY(cut_texts(texts_, shards_));  // bytes have no words
     TRY(write_all());
-    Tokenized out{.texts = texts_.size(), .files = shards_.size(), .kept = kept_};
+    Tokenized out{.texts = texts_.size(), .files = shards_.size(), .kept = kept_, .notes = notes_};
     for (std::size_t i = 0; i < shards_.size(); ++i)
       (shards_[i].name.starts_with("train") ? out.train : out.validation) += tokens_[i];
     TRY(check_parts(out));
@@ -51,7 +53,8 @@ class TextPreparation {
     Json texts = Json::array();
     for (const TextFile& text : texts_) texts.push_back({text.name, text.bytes, text.changed});
     const std::string identity =
-        to_pretty_text(Json{{"shard_bytes", job_.shard_bytes},
+        to_pretty_text(Json{{"cuts", kCuts},
+                            {"shard_bytes", job_.shard_bytes},
                             {"validation", job_.validation},
                             {"tokenizer", hex(tokenizer_checksum_)},
                             {"texts", hex(checksum(std::string_view(dlrun::to_text(texts))))}});
@@ -122,27 +125,22 @@ class TextPreparation {
     if (looks_like_gzip(mapped.bytes()))
       return bad_input(mapped.name(), "is compressed", "decompress it first: gunzip");
     const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
-    const std::size_t begin = cut_from(text, range.begin), end = cut_from(text, range.end);
-    encoder.add(text.substr(begin, end - begin), out);
-    if (range.end == file.bytes && job_.tokenizer->end_of_text())
+    encoder.add(text.substr(range.begin, range.end - range.begin), out);
+    if (range.begin < range.end && range.end == file.bytes && job_.tokenizer->end_of_text())
       out.push_back(*job_.tokenizer->end_of_text());
     return {};
-  }
-
-  // Where the text may be cut, from `at` on. Bytes have no words.
-  std::size_t cut_from(std::string_view text, std::size_t at) const {
-    if (at == 0 || !job_.tokenizer->has_merges()) return at;
-    while (at < text.size() && !may_cut(text, at)) ++at;
-    return at;
   }
 
   Result<void> check_parts(const Tokenized& done) const {
     for (const auto& [part, tokens] : {std::pair("training", done.train), {"validation", done.validation}})
       if (tokens == 0 && (part[0] == 't' || job_.validation > 0))
-        return bad_input(job_.from.string(), fmt::format("leaves no token for the {} part", part),
+        return bad_input(job_.from.string(),
+                         fmt::format("leaves no token for the {} part{}", part, why_empty()),
                          "set another --validation, or name a text validation.txt");
     return {};
   }
+
+  std::string why_empty() const { return notes_.empty() ? "" : "; " + join(notes_, "; "); }
 
   Result<void> end() {
     TRY(replace_file(folder_ / kTokenizerFile, tokenizer_text_, Durability::synced));
@@ -160,6 +158,7 @@ class TextPreparation {
   std::string tokenizer_text_;
   std::uint64_t tokenizer_checksum_;
   std::vector<std::uint64_t> tokens_;  // of each file
+  std::vector<std::string> notes_;
   std::uint64_t all_ = 0;
   std::atomic<std::uint64_t> done_{0}, kept_{0};
 };

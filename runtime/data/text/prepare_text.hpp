@@ -21,6 +21,7 @@ struct TextJob {
 struct Tokenized {
   std::uint64_t train = 0, validation = 0;       // tokens
   std::uint64_t texts = 0, files = 0, kept = 0;  // kept: token files of an earlier run
+  std::vector<std::string> notes;                // texts that could not be cut near the asked place
 };
 Result<Tokenized> tokenize_texts(const TextJob& job);
 

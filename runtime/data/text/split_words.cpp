@@ -1,6 +1,7 @@
 // See split_words.hpp.
 #include "runtime/data/text/split_words.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/data/text/unicode_classes.hpp"
@@ -40,8 +41,21 @@ std::size_t white_space(std::string_view text) {
   return at;
 }
 
-bool is_plain(char c) {
-  return c > ' ' && c < '\x7f';
+// The last code of a text that is not empty: a byte that ends no code of UTF-8 is a code of its own.
+ClassedCode last_class(std::string_view text) {
+  for (std::size_t bytes = 1; bytes <= std::min<std::size_t>(4, text.size()); ++bytes) {
+    const std::string_view last = text.substr(text.size() - bytes);
+    const auto decoded = decode_utf8(last);
+    if (decoded && decoded->bytes == bytes) return first_class(last);
+  }
+  return {CodeClass::other, 1};
+}
+
+// Whether the text ends in one code of white space that is a word of its own before anything else: a blank
+// belongs to what follows, and of several codes the last one does.
+bool ends_in_lone_space(std::string_view text) {
+  const std::string_view before = text.substr(0, text.size() - last_class(text).bytes);
+  return !text.ends_with(' ') && !before.empty() && last_class(before).kind != CodeClass::space;
 }
 
 }  // namespace
@@ -55,7 +69,12 @@ std::size_t first_word(std::string_view text) {
 }
 
 bool may_cut(std::string_view text, std::size_t at) {
-  return at >= 2 && at < text.size() && text[at - 1] == '\n' && is_plain(text[at - 2]) && is_plain(text[at]);
+  if (at == 0 || at >= text.size()) return false;
+  const std::string_view before = text.substr(0, at);
+  const CodeClass left = last_class(before).kind, right = first_class(text.substr(at)).kind;
+  if (right == CodeClass::space) return left != CodeClass::space;
+  if (left == CodeClass::space) return ends_in_lone_space(before);
+  return left != right && !before.ends_with('\'');  // "it's" is two words, of which one is "'s"
 }
 
 }  // namespace dlrun::runtime

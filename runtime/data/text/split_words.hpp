@@ -10,8 +10,8 @@ namespace dlrun::runtime {
 /// The length in bytes of the first word of a text that is not empty.
 std::size_t first_word(std::string_view text);
 
-/// Whether the words stay what they are where the text is cut before `at`: a single end of line between two
-/// characters of ASCII that are no white space is before it.
+/// Whether the words stay what they are where the text is cut before `at`, whatever is around: white space
+/// begins there, or it ends there and is one code but no blank, or the class of the characters changes.
 bool may_cut(std::string_view text, std::size_t at);
 
 }  // namespace dlrun::runtime

@@ -53,7 +53,7 @@ Result<void> Tokenizer::add_words(const Parts& parts) {
     const auto id = number.get<std::uint32_t>();
     const auto bytes = bytes_of_alphabet(text);
     if (!bytes || bytes->empty())
-      return bad_input(where, fmt::format("token {} has characters that are no bytes", id),
+      return bad_input(where, fmt::format("token {} has characters that stand for no byte", id),
                        "only vocabularies of bytes, as GPT-2's, are supported");
     if (id >= words_.size()) words_.resize(id + 1);
     if (!words_[id].empty()) return bad_input(where, fmt::format("two tokens have the number {}", id));

@@ -21,12 +21,14 @@ Shape shape(const op::Attention& spec, ShapeContext& in) {
   expect_sequence(in);
   const std::int64_t features = in.inputs[0].features(), parts = spec.heads + 2 * spec.keys();
   if (spec.heads % spec.keys() != 0)
-    in.refuse(fmt::format("{} heads cannot share {} heads of keys evenly", spec.heads, spec.keys()));
+    in.refuse(fmt::format("{} heads cannot be divided by {} key-heads", spec.heads, spec.keys()));
   if (features % parts != 0)
-    in.refuse(fmt::format("{} features cannot be {} heads of queries, {} of keys and {} of values", features,
-                          spec.heads, spec.keys(), spec.keys()));
+    in.refuse(
+        fmt::format("{} features cannot be divided into {} heads of queries, {} of keys and {} of values",
+                    features, spec.heads, spec.keys(), spec.keys()));
   else if (spec.rotary_base > 0 && spec.width(features) % 2 != 0)
-    in.refuse(fmt::format("rotary positions turn pairs, and a head has {} features", spec.width(features)));
+    in.refuse(fmt::format("rotary positions need an even number, and a head has {} features",
+                          spec.width(features)));
   return sequence(in.inputs[0].positions(), spec.heads * spec.width(features));
 }
 

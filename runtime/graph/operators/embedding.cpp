@@ -1,6 +1,7 @@
 // Embedding: the features of each token, and of each position where those are learned.
 #include <fmt/format.h>
 
+#include "runtime/base/counted.hpp"
 #include "runtime/graph/init_bound.hpp"
 #include "runtime/graph/operators/layer_settings.hpp"
 #include "runtime/graph/operators/traits.hpp"
@@ -23,10 +24,11 @@ Shape shape(op::Embedding& spec, ShapeContext& in) {
     in.refuse(fmt::format("{} reads tokens", in.name));
   if (spec.vocabulary == 0) spec.vocabulary = in.data.classes;
   if (spec.vocabulary < in.data.classes)
-    in.refuse(
-        fmt::format("{} knows {} tokens, and the data has {}", in.name, spec.vocabulary, in.data.classes));
+    in.refuse(fmt::format("{} has a vocabulary of {}, and the data of {}", in.name,
+                          counted(spec.vocabulary, "token"), in.data.classes));
   if (spec.positions != 0 && spec.positions < length)
-    in.refuse(fmt::format("{} has {} positions, and a sequence has {}", in.name, spec.positions, length));
+    in.refuse(fmt::format("{} has {}, and a sequence has {}", in.name, counted(spec.positions, "position"),
+                          length));
   return sequence(length, spec.features);
 }
 

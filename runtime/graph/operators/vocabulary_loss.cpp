@@ -13,8 +13,8 @@ const OperatorTraits& vocabulary_loss_traits() {
         expect_sequence(in);
         if (spec.vocabulary == 0) spec.vocabulary = in.data.classes;
         if (spec.vocabulary < in.data.classes)
-          in.refuse(fmt::format("{} scores {} tokens, and the data has {}", in.name, spec.vocabulary,
-                                in.data.classes));
+          in.refuse(fmt::format("{} has a vocabulary of {} tokens, and the data of {}", in.name,
+                                spec.vocabulary, in.data.classes));
         return {1, 1, 1};
       }),
       .parameters = by([](const op::VocabularyLoss& spec, const Shape& from) -> std::vector<ParameterRule> {

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/data/text/byte_alphabet.hpp"
-#include "runtime/data/text/text_parts.hpp"
+#include "runtime/data/text/text_cuts.hpp"
 #include "runtime/train/prepare_command.hpp"
 #include "tests/unit/data/tokens_support.hpp"
 
@@ -131,6 +131,50 @@ TEST_CASE("neither the size of files nor the number of workers changes a token")
   CHECK(std::count(all.begin(), all.end(), 257U) == 803);  // two in each line, and three
 }
 
+TEST_CASE("texts without plain lines have a validation part and files of the asked size") {
+  const std::vector<std::string> samples = {"one two\r\n",         "раз два три. ",       "one\n\ntwo\n\n",
+                                            "\tindented line  \n", "no line end at all ", "東京都、大阪府。"};
+  for (const std::string& sample : samples) {
+    const Folder texts, out;
+    std::string text;
+    while (text.size() < 20000) text += sample;
+    texts.write("book.txt", text);
+    TextJob job = job_of(texts, out.path / "new", small_merges());
+    job.shard_bytes = 2000;
+    const auto done = tokenize_texts(job);
+    REQUIRE_MESSAGE(done.has_value(), done.error().text());
+    CHECK(done->notes.empty());
+    CHECK(done->validation * 20 > done->train);
+    CHECK(std::filesystem::file_size(out.path / "new" / "train-00001.tokens") > 2000);
+    const Prepared there = read_back(out.path / "new");
+    std::vector<std::int32_t> all = there.train;
+    all.insert(all.end(), there.validation.begin(), there.validation.end());
+    const Tokenizer::Tokens whole = small_merges().encode(text);
+    CHECK(all == std::vector<std::int32_t>(whole.begin(), whole.end()));
+  }
+}
+
+TEST_CASE("a text that cannot be cut near the asked place is named, and ends once") {
+  const Folder texts, out;
+  texts.write("a.txt", std::string(9000, 'x') + " yy zz");
+  const TextFile file{.path = texts.path / "a.txt", .name = "a.txt", .bytes = 9006};
+  std::vector<TextShard> shards = plan_text_shards({file}, 0.05, 2000);
+  const auto notes = cut_texts({file}, shards);
+  REQUIRE(notes);
+  REQUIRE(notes->size() == 1);
+  CHECK(contains(notes->front(), "a.txt: to be cut at byte 2000, cut at 9000: no word ends between them"));
+  std::uint64_t last = 0;
+  for (const TextShard& shard : shards)
+    for (const TextRange& range : shard.ranges) {
+      CHECK(range.begin == last);
+      last = range.end;
+    }
+  CHECK(last == 9006);
+  texts.write("a.txt", std::string(9000, 'x'));
+  TextJob job = job_of(texts, out.path / "new", small_merges());
+  CHECK(contains(tokenize_texts(job).error().what, "cut at 9000, its end: no word ends between them"));
+}
+
 TEST_CASE("a run that was ended goes on, and one of other texts begins anew") {
   const Folder texts, out;
   texts.write("book.txt", lines_of_text(100));
@@ -173,7 +217,7 @@ TEST_CASE("texts that are no texts, and parts without a token") {
   CHECK(contains(refusal(), "has no texts"));
   texts.write("a.txt", gzip("text"));
   CHECK(contains(refusal(), "is compressed"));
-  texts.write("a.txt", "one line that cannot be cut");
+  texts.write("a.txt", "onelinethatcannotbecut");
   CHECK(contains(refusal(), "leaves no token for the validation part"));
   CHECK(tokenize_texts({.from = texts.path / "a.txt",
                         .into = out.path / "new",

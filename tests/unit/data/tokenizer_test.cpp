@@ -114,17 +114,59 @@ TEST_CASE("a tokenizer's own file reads as the same tokenizer") {
   }
 }
 
-TEST_CASE("a text is cut only where no word changes") {
-  const std::string text = "one two\nthree\n\n four \nfive\n\tsix\nseven é\nü eight\n";
-  int cuts = 0;
-  for (std::size_t at = 1; at < text.size(); ++at) {
-    if (!may_cut(text, at)) continue;
-    ++cuts;
-    Words parts = words_of(text.substr(0, at));
-    for (const std::string& word : words_of(text.substr(at))) parts.push_back(word);
-    CHECK(parts == words_of(text));
+namespace {
+
+// Words of the text cut at every place where it may be cut, one after another.
+Words words_of_parts(std::string_view text, int& cuts) {
+  Words out;
+  std::size_t begin = 0;
+  for (std::size_t at = 1; at <= text.size(); ++at) {
+    if (at < text.size() && !may_cut(text, at)) continue;
+    cuts += at < text.size() ? 1 : 0;
+    for (std::string& word : words_of(text.substr(begin, at - begin))) out.push_back(std::move(word));
+    begin = at;
   }
-  CHECK(cuts == 2);
+  return out;
+}
+
+int cuts_of(std::string_view text) {
+  int cuts = 0;
+  CHECK(words_of_parts(text, cuts) == words_of(text));
+  return cuts;
+}
+
+}  // namespace
+
+TEST_CASE("a text is cut only where no word changes") {
+  CHECK(cuts_of("one two\nthree\n\n four") == 4);
+  CHECK(cuts_of("one\r\ntwo\r\n\r\n  three") == 2);
+  CHECK(cuts_of("раз два три") == 2);
+  CHECK(cuts_of("東京。大阪") == 2);
+  CHECK(cuts_of("it's") == 1);
+  CHECK(cuts_of("\xe6\x9d\xb1") == 0);
+  CHECK(cuts_of("\n\n  \t \n") == 0);
+}
+
+TEST_CASE("random texts have the same words in parts as in whole, wherever they are cut") {
+  const Words codes = {
+      "a", "s",    "l",    "'",    "'s",       "'ll",    "1",          "½",    "!",    " ",
+      " ", "\n",   "\r\n", "\t",   "\u00a0",   "\u2003", "\u3000",     "é",    "東",   "。",
+      "٣", "\xff", "\xe6", "\x9d", "\xf0\x9f", "\xc2",   "\U0001f600", "\x80", "\x85", std::string(1, '\0')};
+  std::mt19937 random(7);
+  int cuts = 0, wrong = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::size_t left = random() % 14; left > 0; --left) text += codes[random() % codes.size()];
+    wrong += words_of_parts(text, cuts) == words_of(text) ? 0 : 1;
+    for (std::size_t at = 1; at < text.size(); ++at) {
+      if (!may_cut(text, at)) continue;
+      Words two = words_of(std::string_view(text).substr(0, at));
+      for (std::string& word : words_of(std::string_view(text).substr(at))) two.push_back(std::move(word));
+      wrong += two == words_of(text) ? 0 : 1;
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(cuts > 8000);
 }
 
 TEST_CASE("vocabularies that are damaged, or of characters, are named with file and line") {
@@ -139,7 +181,7 @@ TEST_CASE("vocabularies that are damaged, or of characters, are named with file 
   folder.write("vocab.json", "{\"a\": 0, \"b\": 0}");
   CHECK(contains(refusal().what, "two tokens have the number 0"));
   folder.write("vocab.json", "{\"▁a\": 0}");
-  CHECK(contains(refusal().what, "has characters that are no bytes"));
+  CHECK(contains(refusal().what, "has characters that stand for no byte"));
   folder.write("vocab.json", "{\"a\": 0}");
   CHECK(contains(refusal().what, "has no token for the byte 0"));
   folder.write("vocab.json", "{\"a\": -1}");

@@ -19,10 +19,10 @@ struct FilledRows {
   BatchFiller::Rows rows() { return {.numbers = {}, .bytes = {}, .labels = labels, .tokens = tokens}; }
 };
 
-DataParts load(const Folder& folder, const std::string& more) {
+DataParts load(const Folder& folder, const std::string& more, double train_share = 1) {
   const auto source = token_source(folder, more);
   REQUIRE_MESSAGE(source.has_value(), source.error().text());
-  auto parts = load_data(**source, 1);
+  auto parts = load_data(**source, 1, train_share);
   REQUIRE_MESSAGE(parts.has_value(), parts.error().text());
   return std::move(*parts);
 }
@@ -127,6 +127,54 @@ TEST_CASE("files of another vocabulary or tokenizer are refused, and so are part
   std::filesystem::remove(folder.path / "train-1.tokens");
   folder.write("validation.tokens", counting_tokens(0, 8, 99));
   CHECK(contains(check("context: 4").error().what, "another vocabulary (offset 24)"));
+}
+
+TEST_CASE("what was found is said as it is used: one token, the validation split, files of neither part") {
+  const Folder folder;
+  folder.write("train-0.tokens", counting_tokens(0, 21, 100));
+  CHECK(
+      contains(load(folder, "context: 1, train: 0.9", 0.9).notes.at(0),
+               "found 18 training, 2 validation (of the training files, by train: 0.9) and 0 test sequences "
+               "of 1 token in"));
+  folder.write("val.tokens", counting_tokens(0, 4, 100));
+  CHECK(contains(load(folder, "context: 1, train: 0.9", 0.9).notes.at(0), "and 3 test sequences"));
+  CHECK(contains(load(folder, "context: 1").notes.at(0), "found 20 training and 3 validation sequences"));
+  folder.write("foo.tokens", counting_tokens(0, 4, 100));
+  const DataParts data = load(folder, "context: 1");
+  CHECK(data.train.count == 20);
+  REQUIRE(data.notes.size() == 2);
+  CHECK(contains(data.notes[1], "not used, because no word of the name is train"));
+  CHECK(contains(data.notes[1], "foo.tokens"));
+}
+
+TEST_CASE("validation files alone are evaluated, and no training") {
+  const Folder folder;
+  const auto source = token_source(folder, "context: 4").value();
+  CHECK(contains(source->load_evaluated().error().what, "no name ends in .tokens"));
+  folder.write("validation-0.tokens", counting_tokens(0, 9, 100));
+  CHECK(contains(source->check().error().what,
+                 "all are for validation by their names, as validation-0.tokens"));
+  const auto alone = source->load_evaluated();
+  REQUIRE_MESSAGE(alone.has_value(), alone.error().text());
+  CHECK(alone->count == 2);
+  CHECK(alone->shape.classes == 100);
+  folder.write("train-0.tokens", "damaged");
+  CHECK(source->load_evaluated()->count == 2);
+  folder.write("train-0.tokens", counting_tokens(0, 21, 100));
+  std::filesystem::remove(folder.path / "validation-0.tokens");
+  CHECK(source->load_evaluated()->count == 5);
+}
+
+TEST_CASE("a part that is shorter than a window has the hint that helps") {
+  const Folder folder;
+  folder.write("train.tokens", counting_tokens(0, 21, 100));
+  folder.write("validation.tokens", counting_tokens(0, 4, 100));
+  const auto refused = [&] { return token_source(folder, "context: 4").value()->check().error(); };
+  CHECK(contains(refused().where, "validation.tokens"));
+  CHECK(contains(refused().hint, "again with a larger --validation, or set a shorter train.data.context"));
+  folder.write("train.tokens", counting_tokens(0, 1, 100));
+  CHECK(contains(refused().what, "has 1 token in all"));
+  CHECK(contains(refused().hint, "prepare more texts"));
 }
 
 TEST_CASE("the tokenizer lies beside the tokens, and must be the one that wrote them") {

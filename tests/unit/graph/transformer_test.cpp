@@ -90,10 +90,10 @@ TEST_CASE("the first weights are GPT-2's: 0.02, and less where layers end in the
 
 TEST_CASE("settings that cannot be are refused with their place, data that do not fit with their numbers") {
   CHECK(refusal("heads: 5, features: 32")
-            .find("train.model.transformer: 32 features cannot be shared evenly "
+            .find("train.model.transformer: 32 features cannot be divided "
                   "by 5 heads") != std::string::npos);
-  CHECK(refusal("heads: 6, key-heads: 4, features: 36")
-            .find("6 heads cannot be shared evenly by 4 key-heads") != std::string::npos);
+  CHECK(refusal("heads: 6, key-heads: 4, features: 36").find("6 heads cannot be divided by 4 key-heads") !=
+        std::string::npos);
   CHECK(refusal("heads: 4, features: 12, positions: rotary").find("a head has 3 features") !=
         std::string::npos);
   CHECK(refusal("heads: 4, haeds: 4").find("did you mean 'heads'?") != std::string::npos);
@@ -107,8 +107,8 @@ TEST_CASE("settings that cannot be are refused with their place, data that do no
                   "data has 17") != std::string::npos);
   CHECK(error("context: 16, positions: rotary", token_sequences(17, 11)) ==
         error("context: 16", token_sequences(17, 11)));
-  CHECK(error("vocabulary: 10", token_sequences(4, 11)).find("wte knows 10 tokens, and the data has 11") !=
-        std::string::npos);
+  CHECK(error("vocabulary: 10", token_sequences(4, 11))
+            .find("wte has a vocabulary of 10 tokens, and the data of 11") != std::string::npos);
   CHECK(error("layers: 1", {}).find("reads tokens") != std::string::npos);
   CHECK(gpt2(token_sequences(1025, 256)).error().what.find("1024 positions") != std::string::npos);
 }

@@ -160,7 +160,7 @@ TEST_CASE("parallel: what does not fit the ranks or the nodes") {
         "  hint: use 6 or 12 ranks, or other sizes");
   const auto small = planned("parallel: {context: 16}\n", {4, 4});
   CHECK(small.error().kind == ErrorKind::allocation);
-  CHECK(small.error().what == "parallel needs 16 ranks at least (context 16), and the job has 8");
+  CHECK(small.error().what == "parallel needs at least 16 ranks (context 16), and the job has 8");
   // Each node must have whole tensor groups, not only their sum.
   CHECK(error_of(planned("parallel: {tensor: 2}\n", {3, 5}))
             .find("2:20: a tensor group of 2 ranks is not on one node: ranks 2 on n1; 3 on n2") !=

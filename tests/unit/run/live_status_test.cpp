@@ -49,11 +49,28 @@ TEST_CASE("the slowest rank is the one with the fewest steps, where others have 
   for (int rank = 0; rank < 4; ++rank) live.report(Rank(rank), step(10), kBegan);
   CHECK_FALSE(live.at({}, kBegan).slowest);
   for (const int rank : {0, 1, 2}) live.report(Rank(rank), step(12), after(1));
-  const SlowestRank slow = live.at({}, after(1)).slowest.value();
+  const SlowestRank slow = live.at({}, after(4)).slowest.value();
   CHECK(slow.rank == 3);
   CHECK(slow.host == "c2");
   CHECK(slow.step == 10);
   CHECK(slow.behind == 2);
+}
+
+TEST_CASE("a rank that tells its step a little later than the others is not slow, one that falls behind is") {
+  LiveStatus live = begun(2, 2);
+  for (int second = 0; second < 5; ++second) {
+    live.report(Rank(0), step(1000 * second), after(second));
+    live.report(Rank(1), step(1000 * second + 600), after(second + 0.6));
+  }
+  CHECK_FALSE(live.at({}, after(4.6)).slowest);
+  live.report(Rank(0), step(5000), after(5));
+  CHECK_FALSE(live.at({}, after(5)).slowest);
+  // It stands, and the other goes on.
+  for (int second = 6; second < 9; ++second) live.report(Rank(0), step(1000 * second), after(second));
+  const SlowestRank slow = live.at({}, after(8)).slowest.value();
+  CHECK(slow.rank == 1);
+  CHECK(slow.step == 4600);
+  CHECK(slow.behind > 1500);
 }
 
 TEST_CASE("ranks that report no steps are not slow") {

@@ -102,6 +102,12 @@ std::vector<Json> lines_with(const std::filesystem::path& folder, const char* ke
 
 }  // namespace
 
+TEST_CASE("a perplexity is short, however far off the model is") {
+  CHECK(perplexity_text(18.2049) == "18.20");
+  CHECK(perplexity_text(999999.125) == "999999.12");
+  CHECK(perplexity_text(5184705528587072045056.0) == "5.18e+21");
+}
+
 TEST_CASE("a language model learns, is validated after each epoch, and counts tokens") {
   const test::Folder folder;
   LanguageJob job;

@@ -180,7 +180,7 @@ TEST_CASE("a global batch is divided by ranks or shards, and by the batches of a
         "multiple "
         "of 6 can: 8196");
   spec = read(model + data + "  global-batch: 4194304\n");
-  CHECK(divide_global_batch(*spec, 2).error().text().find("above 1048576") != std::string::npos);
+  CHECK(divide_global_batch(*spec, 2).error().text().find("the maximum is 1048576") != std::string::npos);
   CHECK(divide_global_batch(*spec, 4).has_value());
 }
 
