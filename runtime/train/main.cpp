@@ -35,6 +35,11 @@ int check(const dlrun::runtime::TrainSpec& spec) {
   return print(*found + "\n");
 }
 
+int check_alone(const dlrun::runtime::TrainSpec& spec) {
+  const auto checked = dlrun::runtime::check_settings(spec);
+  return checked ? dlrun::to_int(dlrun::ExitCode::done) : fail_with(checked.error());
+}
+
 int prepare(const std::vector<std::string>& words) {
   const auto job = dlrun::runtime::parse_prepare(words);
   if (!job) return fail_with(job.error());
@@ -69,6 +74,6 @@ int main(int argc, char** argv) {
     if (const auto divided = divide_global_batch(*spec, *arguments->ranks); !divided)
       return fail_with(divided.error());
   if (arguments->action == Arguments::Action::check) return check(*spec);
-  if (arguments->action == Arguments::Action::check_settings) return dlrun::to_int(dlrun::ExitCode::done);
+  if (arguments->action == Arguments::Action::check_settings) return check_alone(*spec);
   return dlrun::runtime::run_session(*spec, dlrun::Environment::of_this_process(), begin);
 }

@@ -35,8 +35,26 @@ int ranks_of(const Environment& environment) {
   return ranks ? static_cast<int>(*ranks) : 2;
 }
 
+Result<Graph> build(const TrainSpec& spec, const InputShape& shape) {
+  return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+}
+
+Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
+  TRY(check_patterns(graph, spec.patterns));
+  return check_state_size(graph, 2 + spec.optimizer.optimizer.traits->state.size() + (spec.ema ? 1 : 0));
+}
+
+// Small samples, of which a model accepts one whatever its data are.
+std::vector<InputShape> small_shapes(const DataSource& source) {
+  if (source.kind() == SampleKind::tokens) return {token_sequences(2, 2)};
+  std::vector<InputShape> out;
+  for (const std::int64_t side : {28, 32, 224, 299})
+    out.push_back({static_cast<std::int64_t>(source.channels()), side, side, 2});
+  return out;
+}
+
 Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
-  Graph out = TRY(spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape));
+  Graph out = TRY(build(spec, shape));
   if (shape.kind == SampleKind::tokens &&
       !std::holds_alternative<op::VocabularyLoss>(out.nodes.back().operation))
     return fail(
@@ -167,10 +185,18 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   return {};
 }
 
+Result<void> check_settings(const TrainSpec& spec) {
+  if (purpose_of(spec.model) == Purpose::generate)
+    return {};  // a GAN has the more layers, the larger images are
+  for (const InputShape& shape : small_shapes(*spec.data.source))
+    if (const auto graph = build(spec, shape)) return check_parameters(spec, *graph);
+  return {};
+}
+
 Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(spec.data.source->check());
   const Graph graph = TRY(graph_of(spec, shape));
-  TRY(check_state_size(graph, 2 + spec.optimizer.optimizer.traits->state.size() + (spec.ema ? 1 : 0)));
+  TRY(check_parameters(spec, graph));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
     return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,

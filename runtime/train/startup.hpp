@@ -23,6 +23,10 @@ struct PreparedTraining {
 /// batch becomes this rank's part of a global one.
 Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out);
 
+/// What --check-settings does beyond reading the job: the names and the size of the model's parameters, as
+/// far as they are known without the data.
+Result<void> check_settings(const TrainSpec& spec);
+
 /// What --check does: everything that can be known without the other ranks. What was found, for people.
 Result<std::string> check_job(const TrainSpec& spec);
 

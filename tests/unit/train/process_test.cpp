@@ -363,6 +363,10 @@ TEST_CASE("--check finds what is wrong before any rank starts, with the exit cod
     program.sources["/train/optimizer/no-decay/1"] = "job.yaml:7:9";
     CHECK(check("error: job.yaml:7:9: train.optimizer.no-decay: no parameter is named 'frist.*'\n  hint: "
                 "mnist-cnn has ") == 65);
+    program.train["data"] = {{"format", "idx"}, {"dir", "/no/such"}};  // which plans do without
+    program.start({"--check-settings", "--config", "job.json"});
+    CHECK(program.wait() == 65);
+    CHECK(contains(program.output(), "error: job.yaml:7:9: train.optimizer.no-decay: no parameter"));
   }
   SUBCASE("a model beyond any machine") {
     program.train["model"] = {{"name", "huge"},
@@ -370,6 +374,8 @@ TEST_CASE("--check finds what is wrong before any rank starts, with the exit cod
     program.train["data"] = {{"format", "synthetic"}, {"samples", 8}, {"context", 16}, {"vocabulary", 256}};
     CHECK(check("the optimizer's state, each rank needs ") == 65);
     CHECK(contains(program.output(), " TiB, and this machine has "));
+    program.start({"--check-settings", "--config", "job.json"});
+    CHECK(program.wait() == 65);
   }
   SUBCASE("a config that dlrun did not write") {
     program.write("plain.json", "{\"train\": {}}");
