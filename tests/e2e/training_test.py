@@ -207,8 +207,9 @@ class Training(support.Case):
                     self.assertTrue(any(step["ts"] <= span["ts"] and span["ts"] + span["dur"] <= step["ts"] + step["dur"] for step in steps))
             parts = [inside.pop(part) for part in ("input", "compute", "wait", "report and checkpoint")]
             whole = sum(step["dur"] for step in steps)
-            self.assertAlmostEqual(sum(parts) / whole, 1, delta=0.02)
-            self.assertAlmostEqual(sum(inside.values()) / parts[1], 1, delta=0.02)
+            # Between two parts the process may have to wait for a processor.
+            self.assertAlmostEqual(sum(parts) / whole, 1, delta=0.08)
+            self.assertAlmostEqual(sum(inside.values()) / parts[1], 1, delta=0.08)
             self.assertIn("conv1 weights", inside)
             self.assertTrue(any(span["name"].startswith("allreduce of ") for span in spans if span["tid"] == 1))
             self.assertEqual(any(span["cat"] == "write" for span in spans if span["tid"] == 2), rank == 0)

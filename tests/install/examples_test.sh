@@ -15,7 +15,7 @@ fail() { echo "examples: $1" >&2 && exit 1; }
 for job in *.yaml bench/*.yaml recipes/*.yaml; do
   nodes=$(sed -n 's/^resources:.*nodes: \([0-9]*\).*/--nodes \1/p' "$job")
   # shellcheck disable=SC2086 # two words or none
-  "$dlrun" plan --json $nodes "$job" | grep -q '"schema"' || fail "$job cannot be planned"
+  plan=$("$dlrun" plan --json $nodes "$job") && grep -q '"schema"' <<<"$plan" || fail "$job cannot be planned"
 done
 
 # A recipe's global batch is divided by the ranks of the plan.
