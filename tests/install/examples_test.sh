@@ -15,7 +15,8 @@ fail() { echo "examples: $1" >&2 && exit 1; }
 for job in *.yaml bench/*.yaml recipes/*.yaml; do
   nodes=$(sed -n 's/^resources:.*nodes: \([0-9]*\).*/--nodes \1/p' "$job")
   # shellcheck disable=SC2086 # two words or none
-  plan=$("$dlrun" plan --json $nodes "$job") && grep -q '"schema"' <<<"$plan" || fail "$job cannot be planned"
+  plan=$("$dlrun" plan --json $nodes "$job") || fail "$job cannot be planned"
+  grep -q '"schema"' <<<"$plan" || fail "$job has no plan"
 done
 
 # A recipe's global batch is divided by the ranks of the plan.
