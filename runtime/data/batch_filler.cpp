@@ -211,9 +211,10 @@ std::uint64_t BatchFiller::fill_tokens(std::uint64_t count,
     auto read = data_.tokens->read(which * length, tokens);
     if (read) read = data_.tokens->read((which + 1) * length, labels.last(1));
     std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
-    if (!read) note_damage(std::move(read).error());
     if (!read || i >= count) std::fill(labels.begin(), labels.end(), -1);
-    if (!read) std::fill(tokens.begin(), tokens.end(), 0);
+    if (read) continue;
+    std::fill(tokens.begin(), tokens.end(), 0);
+    note_damage(std::move(read).error());
   }
   return count;
 }

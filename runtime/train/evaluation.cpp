@@ -26,7 +26,8 @@ Result<void> share_statistics(Engine& engine, Communicator& comm) {
 Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::uint64_t begin,
                               std::uint64_t end, const std::function<std::uint64_t(std::uint64_t)>& sample) {
   const auto batch = static_cast<std::uint64_t>(engine.batch());
-  const double answers = static_cast<double>(engine.labels().size() / batch);  // of a row
+  const std::uint64_t labels_of_row = engine.labels().size() / batch;
+  const auto answers = static_cast<double>(labels_of_row);
   Totals out;
   std::uint64_t announced = begin;
   for (std::uint64_t at = begin; at < end; at += batch) {

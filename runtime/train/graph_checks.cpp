@@ -34,11 +34,11 @@ std::uint64_t memory_of_this_machine() {
 
 Result<void> check_patterns(const Graph& graph, const std::vector<ParameterPattern>& patterns) {
   const std::vector<std::string> names = parameter_names(graph);
-  for (const auto& [key, pattern, where] : patterns) {
+  for (const ParameterPattern& one : patterns) {
     const bool known = std::any_of(names.begin(), names.end(),
-                                   [&](const std::string& name) { return matches(pattern, name); });
+                                   [&](const std::string& name) { return matches(one.pattern, name); });
     if (!known)
-      return bad_input(where, fmt::format("{}: no parameter is named '{}'", key, pattern),
+      return bad_input(one.where, fmt::format("{}: no parameter is named '{}'", one.key, one.pattern),
                        fmt::format("{} has {}", graph.model, short_list(names)));
   }
   return {};

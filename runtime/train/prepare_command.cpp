@@ -148,8 +148,8 @@ template <class Job>
 Job with_progress(Job job) {
   job.progress = [](std::uint64_t done, std::uint64_t all) {
     constexpr bool is_text = std::is_same_v<Job, TextJob>;
-    fmt::print(stderr, is_text ? "\rtokenizing {} of {} bytes ({} %)" : "\rpacking {} of {} images ({} %)",
-               done, all, 100 * done / std::max<std::uint64_t>(1, all));
+    fmt::print(stderr, "\r{} {} of {} {} ({} %)", is_text ? "tokenizing" : "packing", done, all,
+               is_text ? "bytes" : "images", 100 * done / std::max<std::uint64_t>(1, all));
   };
   return job;
 }

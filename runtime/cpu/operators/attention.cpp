@@ -18,7 +18,8 @@ std::vector<float> rotary_table(const kernels::AttentionShape& shape, double bas
   std::vector<float> out(static_cast<std::size_t>(2 * count));
   for (std::int64_t i = 0; i < count; ++i) {
     const double pair = 2.0 * static_cast<double>(i % half) / static_cast<double>(shape.width);
-    const double angle = static_cast<double>(i / half) * std::pow(base, -pair);
+    const std::int64_t position = i / half;
+    const double angle = static_cast<double>(position) * std::pow(base, -pair);
     out[static_cast<std::size_t>(i)] = static_cast<float>(std::cos(angle));
     out[static_cast<std::size_t>(count + i)] = static_cast<float>(std::sin(angle));
   }

@@ -36,8 +36,8 @@ Result<TokenStream::Piece> TokenStream::open_piece(const std::filesystem::path& 
   const std::span<const std::byte> all = mapped->bytes();
   const TokenHeader header =
       TRY(parse_token_header(all.first(std::min(all.size(), kTokenHeaderBytes)), all.size(), mapped->name()));
-  return Piece{
-      .name = mapped->name(), .file = std::move(mapped), .memory = nullptr, .header = header, .first = 0};
+  const std::string name = mapped->name();
+  return Piece{.name = name, .file = std::move(mapped), .memory = nullptr, .header = header, .first = 0};
 }
 
 Result<void> TokenStream::add(Piece piece) {

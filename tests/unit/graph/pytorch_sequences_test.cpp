@@ -68,9 +68,10 @@ TEST_CASE("dropout of a sequence is PyTorch's") {
 TEST_CASE("attention is PyTorch's: odd lengths and widths, shared keys, rotary positions") {
   const op::Attention specs[] = {{.heads = 2}, {.heads = 4, .key_heads = 2, .rotary_base = 10000}};
   for (const op::Attention& spec : specs)
-    for (const auto& [positions, width] : {std::pair<std::int64_t, std::int64_t>{1, 6}, {33, 16}, {150, 10}})
-      check_operator(positions, 16, [&](GraphBuilder& g, Value x) {
-        return g.attention(g.linear("qkv", x, {.outputs = (spec.heads + 2 * spec.keys()) * width}), spec);
+    for (const auto& size : {std::pair<std::int64_t, std::int64_t>{1, 6}, {33, 16}, {150, 10}})
+      check_operator(size.first, 16, [&](GraphBuilder& g, Value x) {
+        return g.attention(g.linear("qkv", x, {.outputs = (spec.heads + 2 * spec.keys()) * size.second}),
+                           spec);
       });
 }
 
