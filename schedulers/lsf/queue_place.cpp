@@ -4,6 +4,7 @@
 
 #include "schedulers/query.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 
 namespace dlrun {
 namespace {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/process/listening_socket.hpp"
 
 namespace dlrun::agent {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/json.hpp"
 #include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 

@@ -5,6 +5,7 @@
 // Pure: it is told values and says who goes on.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>

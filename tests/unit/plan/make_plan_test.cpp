@@ -172,7 +172,7 @@ TEST_CASE("what this version cannot do is refused, never ignored") {
   CHECK(error_of(make_plan(input("command: [x]\nlaunch: {mpi: native}\n", machine(2)))) ==
         "job.yaml:2:15: launch.mpi: native needs the launcher of a scheduler, and this machine has none\n"
         "  hint: use auto, pmix or pmi1");
-  PlanInput by_adapter = input("command: [x]\n", machine(2));
+  plan::PlanInput by_adapter = input("command: [x]\n", machine(2));
   by_adapter.adapter.mpi = "native", by_adapter.adapter.source = "/here/cray.yaml";
   CHECK(error_of(make_plan(by_adapter)) ==
         "/here/cray.yaml: mpi: native needs the launcher of a scheduler, and this machine has none\n"
