@@ -24,12 +24,10 @@ class Add final : public Operator {
   void forward(Device& device, Mode) override {
     const Tensor &left = device.tensors[node_.inputs[0]], &right = device.tensors[node_.inputs[1]];
     const Tensor& out = device.tensors[out_];
-    by_type(device, [&](auto zero) {
-      by_pack<decltype(zero)>(out.elements, [&](auto pack) {
-        using P = decltype(pack);
-        sum(device, static_cast<P*>(out.value), static_cast<const P*>(left.value),
-            static_cast<const P*>(right.value), out.elements / P::kSize, rectifies(node_));
-      });
+    by_packs(device, out.elements, [&](auto pack, std::int64_t packs) {
+      using P = decltype(pack);
+      sum(device, static_cast<P*>(out.value), static_cast<const P*>(left.value),
+          static_cast<const P*>(right.value), packs, rectifies(node_));
     });
   }
   void backward(Device& device) override {

@@ -1,5 +1,6 @@
 // See clip.hpp.
 #include "runtime/cuda/plugin/clip.hpp"
+#include "runtime/cuda/plugin/warp.hpp"
 
 namespace dlrun::cuda {
 namespace {
@@ -8,7 +9,7 @@ constexpr int kThreads = 256;
 
 __device__ double over_block(double sum) {
   __shared__ double warps[kThreads / 32];
-  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
+  sum = sum_of_warp(sum);
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
   __syncthreads();
   sum = 0;

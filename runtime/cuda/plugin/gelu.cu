@@ -48,13 +48,6 @@ void map_back(Device& device, P* to, const P* grad, const P* from, std::int64_t 
   });
 }
 
-template <class Body>
-void by_packs(const Device& device, std::int64_t elements, const Body& body) {
-  by_type(device, [&](auto zero) {
-    by_pack<decltype(zero)>(elements, [&](auto pack) { body(pack, elements / decltype(pack)::kSize); });
-  });
-}
-
 template <class Form>
 void map(Device& device, void* to, const void* from, std::int64_t count) {
   by_packs(device, count, [&](auto pack, std::int64_t packs) {

@@ -24,6 +24,16 @@ void by_pack(std::int64_t channels, const Body& body) {
     body(Pack<T, 1>{});
 }
 
+#ifdef __CUDACC__
+// body(a pack, how many) for an array of the plan's type that is read number by number.
+template <class Body>
+void by_packs(const Device& device, std::int64_t elements, const Body& body) {
+  by_type(device, [&](auto zero) {
+    by_pack<decltype(zero)>(elements, [&](auto pack) { body(pack, elements / decltype(pack)::kSize); });
+  });
+}
+#endif
+
 // That packs can be counted in 32 bits, in the input and in the output.
 inline void check_fits(const Device& device, const DlrunCudaNode& node, std::int64_t vector) {
   const std::int64_t area = std::max(node.in_height * node.in_width, node.height * node.width);

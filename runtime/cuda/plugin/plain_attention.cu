@@ -2,21 +2,12 @@
 // a query (or, for the gradients of keys and values, a key); its block's warps share tiles of 32 partners in
 // shared memory, one a lane. Sums have a fixed order.
 #include "runtime/cuda/plugin/attention.hpp"
+#include "runtime/cuda/plugin/warp.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
 constexpr int kWarps = 8, kTile = 32, kWidest = 256, kMore = kWidest / 32;  // features of a lane
-
-__device__ float sum_of_warp(float sum) {
-  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
-  return sum;
-}
-__device__ float max_of_warp(float high) {
-  for (int offset = 16; offset > 0; offset /= 2)
-    high = fmaxf(high, __shfl_xor_sync(0xffffffffU, high, offset));
-  return high;
-}
 
 // Rows of a tile lie one number further apart than they are wide: lanes then read from other banks.
 template <class T>

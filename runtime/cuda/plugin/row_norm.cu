@@ -2,16 +2,12 @@
 #include <type_traits>
 
 #include "runtime/cuda/plugin/row_norm.hpp"
+#include "runtime/cuda/plugin/warp.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
 constexpr int kWarps = 8;  // rows of a block
-
-__device__ float over_warp(float sum) {
-  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
-  return sum;
-}
 
 // Neighbouring numbers that all rows share, four at a time where they divide so.
 template <int V>
@@ -89,7 +85,7 @@ __global__ void forward_rows(P* to, float2* figures, const P* from, const float*
     mine.each([&](int, int, const P& all) {
       for (int v = 0; v < P::kSize; ++v) sum += number(all.of[v]);
     });
-    mean = over_warp(sum) / count;
+    mean = sum_of_warp(sum) / count;
   }
   float squares = 0;
   mine.each([&](int, int, const P& all) {
@@ -98,7 +94,7 @@ __global__ void forward_rows(P* to, float2* figures, const P* from, const float*
       squares += off * off;
     }
   });
-  const float factor = rsqrtf(over_warp(squares) / count + of.epsilon);
+  const float factor = rsqrtf(sum_of_warp(squares) / count + of.epsilon);
   mine.each([&](int, int i, const P& all) {
     constexpr int V = P::kSize;
     const Shared<V> by(scale + i * V, 1), plus(shift == nullptr ? nullptr : shift + i * V, 0);
@@ -132,8 +128,8 @@ __global__ void backward_rows(P* to, const P* grad, const P* from, const float2*
     }
   });
   const float count = static_cast<float>(features);
-  const float mean = C == Centre::mean ? over_warp(sum) / count : 0.0F;
-  along = over_warp(along) / count;
+  const float mean = C == Centre::mean ? sum_of_warp(sum) / count : 0.0F;
+  along = sum_of_warp(along) / count;
   mine.each([&](int k, int i, const P& x) {
     const P dy = above.get(k);
     const Shared<P::kSize> by(scale + i * P::kSize, 1);

@@ -79,13 +79,6 @@ class SwiGlu final : public Operator {
   }
 
  private:
-  template <class Body>
-  static void by_packs(const Device& device, std::int64_t elements, const Body& body) {
-    by_type(device, [&](auto zero) {
-      by_pack<decltype(zero)>(elements, [&](auto pack) { body(pack, elements / decltype(pack)::kSize); });
-    });
-  }
-
   std::size_t gate_, up_, out_;
 };
 
