@@ -65,6 +65,12 @@ def train(groups, device, steps=50, hidden=64):
     return float(told)
 
 
+def say(line):
+    """In one piece: under torchrun several workers write to one pipe, without buffers, and print() writes its parts one by one."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main():
     for kind in ("PIPELINE", "CONTEXT"):
         if os.environ.get(f"DLRUN_{kind}_SIZE") != "1":
@@ -76,8 +82,8 @@ def main():
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if gpu else "gloo")
     groups = process_groups("cuda" if gpu else "cpu")
-    print(f"rank {dist.get_rank()}:", *(f"{name} {members(group, device)}" for name, group in groups.items()), flush=True)
-    print(f"rank {dist.get_rank()} ends with loss {train(groups, device):.6f}", flush=True)
+    say(f"rank {dist.get_rank()}: " + " ".join(f"{name} {members(group, device)}" for name, group in groups.items()))
+    say(f"rank {dist.get_rank()} ends with loss {train(groups, device):.6f}")
     dist.destroy_process_group()
 
 
