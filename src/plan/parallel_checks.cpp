@@ -108,6 +108,11 @@ std::string spread_text(const std::vector<int>& group, const std::vector<NodeInd
   return join(parts, "; ");
 }
 
+bool is_first(GroupKind kind, const Parallel& parallel) {
+  const GroupOrder order = in_use(parallel.order, parallel);
+  return !order.empty() && order.front() == kind;
+}
+
 Result<void> check_nodes(const JobSpec& spec, const Parallel& parallel, const std::vector<NodeIndex>& node_of,
                          const Plan& plan) {
   for (const GroupKind kind : spec.parallel->within_node)
@@ -117,14 +122,15 @@ Result<void> check_nodes(const JobSpec& spec, const Parallel& parallel, const st
                       [&](int rank) { return node_of[static_cast<std::size_t>(rank)] == first; }))
         continue;
       const std::string key = fmt::format("parallel.{}", name_of(kind));
-      return refuse(
-          spec, {"parallel.within-node", key, "parallel.order", "parallel"},
-          fmt::format("a {} group of {} ranks is not on one node: ranks {}", name_of(kind), group.size(),
-                      spread_text(group, node_of, plan)),
-          fmt::format(
-              "choose a size that divides the ranks of each node, put '{}' first in parallel.order, or "
-              "leave it out of parallel.within-node ([{}])",
-              name_of(kind), names(spec.parallel->within_node)));
+      return refuse(spec, {"parallel.within-node", key, "parallel.order", "parallel"},
+                    fmt::format("a {} group of {} ranks is not on one node: ranks {}", name_of(kind),
+                                group.size(), spread_text(group, node_of, plan)),
+                    fmt::format("choose a size that divides the ranks of each node,{} or leave '{}' out of "
+                                "parallel.within-node ([{}])",
+                                is_first(kind, parallel)
+                                    ? ""
+                                    : fmt::format(" put '{}' first in parallel.order,", name_of(kind)),
+                                name_of(kind), names(spec.parallel->within_node)));
     }
   return {};
 }
