@@ -24,6 +24,8 @@ constexpr AxisName kAxisNames[] = {
     {"gpus", "resources.gpus-per-node", "resources.gpus-per-node"},
     {"threads", "environment.set.OMP_NUM_THREADS", "environment.set.OMP_NUM_THREADS"},
     {"memory", "launch.memory", "launch.memory"},
+    {"tensor-parallel", "parallel.tensor", "parallel.tensor"},
+    {"pipeline-parallel", "parallel.pipeline", "parallel.pipeline"},
     {"batch", "train.batch", ""},
     {"global-batch", "train.batch", ""},
     {"servers", "train.parameter-server.servers", "roles.ps.count"},

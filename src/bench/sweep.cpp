@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/bench/collect.hpp"
 #include "src/bench/point_job.hpp"
 
@@ -12,6 +13,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kNotSubmitted = "not submitted";
+constexpr std::size_t kMaxReason = 1 << 12;
+
+fs::path stop_note(const fs::path& folder, const Point& point) {
+  return point_folder(folder, point.id) / "stopped-early.txt";
+}
 
 std::string run_of(const Point& point) {
   return fmt::format("points/{}/run", point.id);
@@ -32,8 +38,12 @@ Result<SweepJob> plan_job(const OpenBench& open, std::size_t index, Argv flags,
 void read_point(const fs::path& folder, const plan::BenchSpec& spec, Point& point, Bench& bench) {
   std::error_code problem;
   if (point.run.empty()) point.run = run_of(point);
-  if (fs::exists(folder / point.run / "record.json", problem))
-    return collect(point, bench, spec, folder, EndedBy::scheduler);
+  if (fs::exists(folder / point.run / "record.json", problem)) {
+    const auto why = read_regular_file(stop_note(folder, point), kMaxReason);
+    collect(point, bench, spec, folder, why ? EndedBy::goal : EndedBy::scheduler);
+    if (point.status == PointStatus::stopped_early) point.why = *why;
+    return;
+  }
   point.why.clear();
   if (fs::exists(folder / point.run, problem)) {
     point.status = PointStatus::running;
@@ -47,9 +57,6 @@ void read_point(const fs::path& folder, const plan::BenchSpec& spec, Point& poin
 
 Result<std::vector<SweepJob>> plan_sweep(const OpenBench& open, const Argv& flags,
                                          const CommandRunner& commands) {
-  if (open.spec().stop_early)
-    return bad_input(open.spec().source, "bench.stop-early compares trainings in one allocation, not jobs",
-                     "remove it, or use dlrun bench inside an allocation");
   std::vector<SweepJob> out;
   for (std::size_t i = 0; i < open.bench.points.size(); ++i)
     if (open.bench.points[i].status == PointStatus::pending)
@@ -82,6 +89,10 @@ Result<void> collect_sweep(OpenBench& open) {
   for (Point& point : open.bench.points)
     if (!is_over(point.status)) read_point(open.folder, open.spec(), point, open.bench);
   return write_bench(open.bench, open.folder);
+}
+
+Result<void> note_stopped_early(const fs::path& folder, const Point& point, const std::string& why) {
+  return replace_file(stop_note(folder, point), why, Durability::none);
 }
 
 std::size_t count_not_submitted(const Bench& bench) {

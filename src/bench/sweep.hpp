@@ -26,6 +26,10 @@ Result<void> submit_sweep(OpenBench& open, std::vector<SweepJob> jobs, const Com
 /// Reads what has come of the points since, and writes it down.
 Result<void> collect_sweep(OpenBench& open);
 
+/// Keeps why a point that runs is asked to end, for whoever collects it.
+Result<void> note_stopped_early(const std::filesystem::path& folder, const Point& point,
+                                const std::string& why);
+
 /// Points that no job is for, once they were collected: the submission ended before them.
 std::size_t count_not_submitted(const Bench& bench);
 

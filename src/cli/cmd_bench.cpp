@@ -5,12 +5,14 @@
 #include "src/base/exit_code.hpp"
 #include "src/bench/axis_keys.hpp"
 #include "src/bench/run_bench.hpp"
-#include "src/bench/sweep.hpp"
+#include "src/bench/sweep_watch.hpp"
 #include "src/bench/tune.hpp"
 #include "src/cli/bench_printer.hpp"
 #include "src/cli/bench_request.hpp"
 #include "src/cli/usage_error.hpp"
+#include "src/cli/world_of.hpp"
 #include "src/plan/role_tasks.hpp"
+#include "src/record/head_status.hpp"
 #include "src/run/single_start.hpp"
 
 namespace dlrun::cli {
@@ -27,7 +29,7 @@ constexpr FlagRow<BenchCommand> kBenchFlags[] = {
       .value = "KEY=V1,V2,...",
       .help = "values of a key: nodes, batch, threads, ..., or any key of the job file",
       .choices = "nodes= tasks-per-node= gpus= batch= global-batch= servers= placement= threads= algorithm= "
-                 "bucket= dtype= data="},
+                 "bucket= dtype= data= tensor-parallel= pipeline-parallel="},
      &BenchCommand::axes},
     {{.name = "--resume", .value = "DIR", .help = "go on with the benchmark in this folder"},
      &BenchCommand::resume},
@@ -36,6 +38,9 @@ constexpr FlagRow<BenchCommand> kBenchFlags[] = {
       .help = "read what the jobs of dlrun submit --sweep came to so far",
       .excludes = "--resume"},
      &BenchCommand::collect},
+    {{.name = "-w,--watch",
+      .help = "with --collect: go on until all points are over, and stop those of --stop-early"},
+     &BenchCommand::watch},
     {{.name = "--tune",
       .value = "WHAT",
       .help = "find the best value: threads, bucket, batch, memory, or any key with its --axis",
@@ -122,11 +127,40 @@ Result<int> show_results(const BenchCommand& options, const bench::OpenBench& op
   return code != 0 ? code : shown;
 }
 
+bench::Standing standing_of(const bench::Bench& bench) {
+  bench::Standing out{.over = 0, .all = bench.points.size(), .running = {}, .left = {}};
+  for (const bench::Point& point : bench.points) {
+    out.over += is_over(point.status) ? 1 : 0;
+    if (point.status == bench::PointStatus::running) out.running.push_back(&point);
+  }
+  return out;
+}
+
+// Until every point that has a job is over; ^C ends the watch, and the jobs go on.
+Result<void> watch_sweep(bench::OpenBench& open, const Context& context) {
+  const WorldOf world_of(context);
+  BenchPrinter printer(context.console);
+  bench::SweepWatch watch(open);
+  for (;;) {
+    for (const std::size_t index : TRY(watch.update())) printer.ended(open.bench, open.bench.points[index]);
+    if (watch.is_over()) break;
+    printer.waiting(standing_of(open.bench));
+    world_of.world().pause(job::kHeadStatusInterval);
+  }
+  context.console.clear_status_line();
+  return {};
+}
+
+Result<void> collect_once(bench::OpenBench& open, const Context& context) {
+  TRY(collect_sweep(open));
+  for (const bench::Point& point : open.bench.points)
+    context.console.say("dlrun: " + line_of(open.bench, point));
+  return {};
+}
+
 Result<int> show_collected(const BenchCommand& options, const Context& context) {
   bench::OpenBench opened = TRY(open_at(options.collect, options, context));
-  TRY(collect_sweep(opened));
-  for (const bench::Point& point : opened.bench.points)
-    context.console.say("dlrun: " + line_of(opened.bench, point));
+  TRY(options.watch ? watch_sweep(opened, context) : collect_once(opened, context));
   say_end(opened, {}, context.console);
   if (const std::size_t count = count_not_submitted(opened.bench); count > 0)
     context.console.say(
@@ -187,7 +221,8 @@ const char* const BenchCommand::kExamples = R"(Examples:
   dlrun bench train.yaml --axis batch=32,64,128 --repeats 3
   dlrun bench train.yaml --axis train.optimizer.lr=0.1,0.05 --epochs 5    the final metrics of trainings
   dlrun bench --axis tasks-per-node=1,2,4 --rate 'images/s: ([0-9.]+)' -- python train.py
-  dlrun bench --resume runs/bench-train-20261130-1      go on with the points that are left)";
+  dlrun bench --resume runs/bench-train-20261130-1      go on with the points that are left
+  dlrun bench --collect runs/bench-train-20261130-2 --watch    the jobs of dlrun submit --sweep, to their end)";
 
 void BenchCommand::add(Arguments& arguments) {
   add_job(arguments, job);
@@ -202,6 +237,9 @@ Result<void> BenchCommand::finish(const ExtraArguments& extra) {
   if (!tune.empty() && is_any_set(report))
     return fail(usage_error("bench", "--tune prints the lines that set the best value, and no table",
                             "dlrun bench-report DIR shows the results of its folder"));
+  if (watch && collect.empty())
+    return fail(
+        usage_error("bench", "--watch needs the folder of a sweep", "dlrun bench --collect DIR --watch"));
   const bool has_folder = !resume.empty() || !collect.empty();
   if (!has_folder || (job.job_file.empty() && axes.empty() && job.program.empty())) return {};
   return fail(usage_error("bench", "the folder of a benchmark has its job and axes",

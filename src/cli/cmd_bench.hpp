@@ -18,6 +18,7 @@ struct BenchCommand final : Command {
   BenchReportOptions report;      // what is shown at the end
   std::vector<std::string> axes;  // KEY=V1,V2
   std::string resume, collect;    // folders of benchmarks
+  bool watch = false;             // with collect: to the end
   std::string tune;               // the axis of which the best value is wanted
 };
 

@@ -52,6 +52,9 @@ Result<int> run_sweep(const SubmitCommand& options, const Context& context) {
     ids += id + "\n";
   }));
   context.console.say(fmt::format("dlrun: results: dlrun bench --collect {}", open.folder.string()));
+  if (open.spec().stop_early)
+    context.console.say(fmt::format(
+        "dlrun: dlrun bench --collect {} --watch stops trainings that fall behind", open.folder.string()));
   const Json document{
       {"schema", "dlrun.submission/1"}, {"bench", open.folder.string()}, {"elements", std::move(elements)}};
   TRY(context.console.data(context.common.json ? to_pretty_text(document) : ids));

@@ -82,6 +82,37 @@ class Bench(support.Case):
         for before, after in zip(runs, runs[1:]):
             self.assertLess(before[2], after[1], "one at a time")
 
+    def test_a_watched_sweep_stops_the_job_that_falls_behind(self):
+        client = pathlib.Path(support.__file__).parents[2] / "share/python"
+        self.write("p.py", f"""
+import json, os, sys, time
+sys.path.insert(0, {str(client)!r})
+import dlrun_client
+rate = float(os.environ["LR"])
+with open(os.environ["DLRUN_RUN_DIR"] + "/metrics.jsonl", "w", buffering=1) as metrics, dlrun_client.connect() as dlrun:
+    for epoch in range(1, 9):
+        print(json.dumps({{"step": epoch, "epoch": epoch, "test_loss": 1 / rate / epoch}}), file=metrics)
+        while epoch == 4 and rate < 0.1 and not dlrun.checkpoint_requested():
+            time.sleep(0.1)
+        if dlrun.checkpoint_requested():
+            dlrun.stop_if_requested()
+    dlrun.result(test_loss=1 / rate / epoch)
+""")
+        self.write("job.yaml", f"""
+framework: plain
+command: [/usr/bin/python3, {self.folder}/p.py]
+bench: {{epochs: 8, stop-early: test_loss, concurrent: 1, axes: {{environment.set.LR: [0.1, 0.01]}}}}
+""")
+        code, out, err = self.run_on(DLRUN, "submit", "--sweep", "--run-dir", "s", "job.yaml")
+        self.assertEqual((code, len(out.split())), (0, 2), err)
+        self.assertIn("--watch stops trainings that fall behind", err)
+        code, out, err = self.run_on(DLRUN, "bench", "--collect", "s", "--watch")
+        self.assertEqual(code, 0, err)
+        good, bad = self.results("s")["points"]
+        self.assertEqual((good["status"], bad["status"]), ("done", "stopped-early"), err)
+        self.assertRegex(bad["why"], r"^test_loss \S+ after [124] of 8 epochs is not in the better half of 2$")
+        self.assertIn("stopped early", out)
+
 
 if __name__ == "__main__":
     support.main()

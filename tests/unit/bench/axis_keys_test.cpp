@@ -38,12 +38,12 @@ using Texts = std::vector<std::string>;
 
 TEST_CASE("short names and paths set keys of the job") {
   const auto spec = job(kBuiltin + "}\n").value();
-  const auto set = bench::overrides_of(
-      point({"nodes=2", "servers=3", "threads=4", "bucket=1MiB", "train.optimizer.lr=0.1", "data=real"}),
-      spec);
+  const auto set = bench::overrides_of(point({"nodes=2", "servers=3", "threads=4", "bucket=1MiB",
+                                              "train.optimizer.lr=0.1", "data=real", "tensor-parallel=2"}),
+                                       spec);
   CHECK(texts(set.value()) == Texts{"resources.nodes=2", "train.parameter-server.servers=3",
                                     "environment.set.OMP_NUM_THREADS=4", "train.allreduce.bucket=1MiB",
-                                    "train.optimizer.lr=0.1"});
+                                    "train.optimizer.lr=0.1", "parallel.tensor=2"});
 }
 
 TEST_CASE("a rank has at least one thread") {
