@@ -182,10 +182,11 @@ void assume_fit(const Workload& work, const std::vector<Model>& models, std::siz
   }
   const auto sets =
       std::count_if(models.begin(), models.end(), [](const Model& m) { return m.weight > 0.01; });
-  assume(out, fmt::format("{}{}: {} sets of terms fitted to {} beyond the smallest; at measured "
+  assume(out, fmt::format("{}{}: {} of terms fitted to {} beyond the smallest; at measured "
                           "points the mean is off by "
                           "at most {:.1f} points of efficiency",
-                          work.series.empty() ? "" : work.series + ": ", name_of(work.algorithm), sets,
+                          work.series.empty() ? "" : work.series + ": ", name_of(work.algorithm),
+                          sets == 1 ? "1 set" : fmt::format("{} sets", sets),
                           points == 1 ? "1 point" : fmt::format("{} points", points), 100 * off));
   assume(out, fmt::format("ranges are two standard errors: the disagreement of the fits, the noise of the "
                           "points, and {:.0f} % of the "
