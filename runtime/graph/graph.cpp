@@ -65,8 +65,10 @@ std::string text(const InputShape& input) {
   if (input.kind == SampleKind::tokens)
     return fmt::format("sequences of {} of a vocabulary of {}", counted(input.height, "token"),
                        input.classes);
-  return fmt::format("images of {}x{}x{} (channels x height x width) in {} classes", input.channels,
-                     input.height, input.width, input.classes);
+  const std::string answers = input.targets > 0 ? fmt::format("with {}", counted(input.targets, "target"))
+                                                : fmt::format("in {} classes", input.classes);
+  return fmt::format("images of {}x{}x{} (channels x height x width) {}", input.channels, input.height,
+                     input.width, answers);
 }
 
 }  // namespace

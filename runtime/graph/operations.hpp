@@ -121,6 +121,14 @@ struct SigmoidCrossEntropy {
   enum class Target { labels, real, fake, generator };
   Target target = Target::labels;
 };
+// The end of a model that tells the numbers of a row's targets: a measure of their distance, as a mean over
+// them. sigmoid: the cross-entropy of a logit for each of several labels, which are 1 or 0.
+struct TargetLoss {
+  enum class Measure { squared, absolute, huber, sigmoid };
+  Measure measure = Measure::squared;
+  float delta = 1;   // of huber: the distance from which on the loss grows as it does
+  float weight = 1;  // of its gradient, as a SoftmaxCrossEntropy's
+};
 // x times the probability that a normal number is below x; tanh: an approximation of that.
 struct Gelu {
   enum class Form { erf, tanh };
@@ -203,7 +211,8 @@ struct VocabularyLoss {
   ROW(Linear, linear)                                \
   ROW(SwiGlu, swiglu)                                \
   ROW(Attention, attention)                          \
-  ROW(VocabularyLoss, vocabulary_loss)
+  ROW(VocabularyLoss, vocabulary_loss)               \
+  ROW(TargetLoss, target_loss)
 
 namespace detail {
 template <class Before, class... Listed>

@@ -192,7 +192,7 @@ def scores(training):
     values, heads = [], []
     for node in job["nodes"]:
         inputs = [values[i] for i in node["inputs"]]
-        is_loss = node["kind"] in ("loss", "sigmoid cross entropy", "vocabulary loss")
+        is_loss = node["kind"] in ("loss", "sigmoid cross entropy", "vocabulary loss", "target loss")
         if node["kind"] == "vocabulary loss":
             inputs = [run(node, inputs, training).flatten(0, 1)]
         values.append(None if is_loss else run(node, inputs, training))
@@ -211,6 +211,12 @@ labels, tokens = load_numbers("labels"), load_numbers("tokens").reshape(job["bat
 def loss(node, of, training):
     if node["kind"] == "vocabulary loss":
         return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum") / job["labels per row"]
+    if node["kind"] == "target loss":
+        targets = torch.from_numpy(numpy.fromfile(folder / "targets", numpy.float32)).to(kind).reshape(of.shape)
+        measure = {"mean-squared-error": F.mse_loss, "mean-absolute-error": F.l1_loss,
+                   "huber": lambda *of, reduction: F.huber_loss(*of, reduction=reduction, delta=node["delta"]),
+                   "sigmoid-cross-entropy": F.binary_cross_entropy_with_logits}[node["measure"]]
+        return (measure(of.to(kind), targets, reduction="none").mean(1) * (labels >= 0)).sum()
     if node["kind"] == "loss":
         smoothing = node["smoothing"] if training else 0
         if training and job["mixed"]:

@@ -317,6 +317,39 @@ struct Machine {
     return out;
   }
 
+  static double measured(const op::TargetLoss& spec, double score, double target) {
+    using Measure = op::TargetLoss::Measure;
+    const double apart = std::abs(score - target), share = 1 / (1 + std::exp(-score));
+    if (spec.measure == Measure::squared) return apart * apart;
+    if (spec.measure == Measure::absolute) return apart;
+    if (spec.measure == Measure::sigmoid)
+      return -target * std::log(share) - (1 - target) * std::log(1 - share);
+    return apart <= spec.delta ? apart * apart / 2 : spec.delta * (apart - spec.delta / 2.0);
+  }
+
+  Numbers run(const Node& node, const op::TargetLoss& spec) {
+    outcome.scores = in(node);
+    const auto width = static_cast<std::size_t>(shape_of(node, 0).channels);
+    double loss = 0;
+    for (std::size_t at = 0; at < outcome.scores.size(); ++at) {
+      if (batch.labels[at / width] < 0) continue;
+      const double score = outcome.scores[at], target = batch.targets[at];
+      loss += measured(spec, score, target) / static_cast<double>(width);
+      if (&node != &graph.nodes.back()) continue;  // an auxiliary head is not reported
+      if (spec.measure == op::TargetLoss::Measure::sigmoid) {
+        outcome.correct += (score > 0) == (target == 1) ? 1 : 0;
+        outcome.found += score > 0 && target == 1 ? 1 : 0;
+        outcome.marked += (score > 0 ? 1 : 0) + target;
+      } else {
+        outcome.absolute += std::abs(score - target) / static_cast<double>(width);
+        outcome.squared += (score - target) * (score - target) / static_cast<double>(width);
+      }
+    }
+    outcome.weighted_loss += spec.weight * loss;
+    if (&node == &graph.nodes.back()) outcome.loss_sum += loss;
+    return {};
+  }
+
   Numbers run(const Node& node, const op::SoftmaxCrossEntropy& spec) {
     outcome.scores = in(node);
     const CrossEntropy sum = cross_entropy(outcome.scores, shape_of(node, 0).channels);
