@@ -39,6 +39,8 @@ Json describe(const Node& node, std::size_t number) {
                {"inputs", inputs},
                {"frozen", node.weights == Weights::frozen},
                {"shape", {node.shape.channels, node.shape.height, node.shape.width}}};
+  if (node.shape.axes == Axes::volume)
+    json["shape"] = {node.shape.channels, node.shape.depth, node.shape.height, node.shape.width};
   std::visit(
       [&json](const auto& spec) {
         if constexpr (requires { spec.stride; }) {

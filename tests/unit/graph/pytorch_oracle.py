@@ -127,6 +127,8 @@ def run(node, inputs, training):
         return tokens
     if what == "input":
         return load("images", [job["batch"]] + node["shape"])
+    if what == "convolution" and x.dim() == 5:
+        return F.conv3d(x, of("weight"), of("bias"), node["stride"], node["padding"], groups=node["groups"])
     if what == "convolution":
         return F.conv2d(x, of("weight"), of("bias"), node["stride"],
                         (node["padding"], node["padding_width"]), groups=node["groups"])
@@ -147,15 +149,17 @@ def run(node, inputs, training):
     if what == "fully connected":
         return F.linear(x.flatten(1), of("weight"), of("bias"))
     if what == "max pool":
-        return F.max_pool2d(x, node["window"], node["stride"], node["padding"], ceil_mode=node["keeps_edge"])
+        pool = F.max_pool3d if x.dim() == 5 else F.max_pool2d
+        return pool(x, node["window"], node["stride"], node["padding"], ceil_mode=node["keeps_edge"])
     if what == "window average pool":
-        return F.avg_pool2d(x, node["window"], node["stride"], node["padding"], node["keeps_edge"], node["counts_padding"])
+        pool = F.avg_pool3d if x.dim() == 5 else F.avg_pool2d
+        return pool(x, node["window"], node["stride"], node["padding"], node["keeps_edge"], node["counts_padding"])
     if what == "local response norm":
         return F.local_response_norm(x, node["size"], node["alpha"], node["beta"], node["bias"])
     if what == "concat":
         return torch.cat(inputs, 1)
     if what == "average pool":
-        return F.adaptive_avg_pool2d(x, 1)
+        return F.adaptive_avg_pool3d(x, 1) if x.dim() == 5 else F.adaptive_avg_pool2d(x, 1)
     if what == "batch norm":
         mean, variance = state[name + ".running_mean"], state[name + ".running_var"]
         if node["frozen"]:
