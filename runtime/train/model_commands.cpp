@@ -198,6 +198,7 @@ Result<std::string> evaluate_folder(const SavedModel& model, const Flags& flags)
   const InputShape& shape = model.manifest.identity.shape;
   Flags defaults{{"size", fmt::format("[{}, {}]", shape.height, shape.width)},
                  {"classes", std::to_string(shape.classes)}};
+  if (shape.channels == 1) defaults["channels"] = "1";
   if (model.reads_numbers()) {
     defaults.erase("size");
     if (shape.targets > 0) defaults.erase("classes");
