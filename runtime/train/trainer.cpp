@@ -181,8 +181,9 @@ void Trainer::announce_ahead() {
 
 // Each rank tells of its own.
 void Trainer::report_dropped() {
-  for (const std::string& image : train_filler_.take_dropped())
-    fmt::print(stderr, "dlrun-train: damaged image left out: {}\n", image);
+  const char* const thing = parts_.data.train.numbers ? "sample" : "image";
+  for (const std::string& dropped : train_filler_.take_dropped())
+    fmt::print(stderr, "dlrun-train: damaged {} left out: {}\n", thing, dropped);
 }
 
 // The rows of the batch behind the one under way. Not beyond the epoch: what comes then may be an evaluation,
