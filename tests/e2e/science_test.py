@@ -96,7 +96,7 @@ class Science(support.Case):
         self.assertEqual(code, 0, out + err)
         steps = sorted(os.listdir(os.path.join(self.folder, "ckpt-whole")))
         steps = [name for name in steps if name.startswith("step-")]
-        self.assertEqual((steps[0], steps[-1]), ("step-00000001", "step-00000016"))  # of eight steps an epoch
+        self.assertEqual((steps[0], steps[-1]), ("step-00000001", "step-00000016"))  # an epoch has eight
         shutil.copytree(os.path.join(self.folder, "ckpt-whole", steps[0]), os.path.join(self.folder, "ckpt-part", steps[0]))
         code, out, err = self.dlrun("--run-dir", "run-part", self.write("part.yaml", text.replace("ckpt-whole", "ckpt-part")))
         self.assertEqual(code, 0, out + err)
