@@ -6,6 +6,7 @@
 
 #include "runtime/data/numbers/npy_array.hpp"
 #include "runtime/data/numbers/number_samples.hpp"
+#include "runtime/graph/target_measure.hpp"
 #include "runtime/train/rows.hpp"
 #include "runtime/train/scoring.hpp"
 #include "runtime/train/totals.hpp"
