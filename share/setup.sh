@@ -22,6 +22,7 @@ suite_packages=(                                            # for unit, golden, 
   doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
   openssh-client util-linux procps tmux shellcheck          # programs of the tests
   environment-modules python3-venv charliecloud busybox-static   # environments of ranks
+  hdf5-tools                                                # brings the HDF5 library, which dlrun loads
   python3-prometheus-client                                 # reads the metrics file as Prometheus does
   python3-mpi4py slurm-client                               # programs of the tests, and a library that dlrun loads
 )

@@ -14,7 +14,12 @@ enum class SampleKind { image, tokens };
 struct InputShape {
   std::int64_t channels = 1, height = 28, width = 28, classes = 10;
   SampleKind kind = SampleKind::image;
+  std::int64_t depth = 0;    // of a volume; 0: an image
+  std::int64_t targets = 0;  // numbers to be told of a sample; 0: its class
 
+  /// The numbers that a model gives for a sample.
+  std::int64_t outputs() const { return targets > 0 ? targets : classes; }
+  std::int64_t numbers() const { return channels * (depth > 0 ? depth : 1) * height * width; }
   std::int64_t labels_per_sample() const { return kind == SampleKind::tokens ? height : 1; }
 };
 

@@ -47,6 +47,8 @@ Json body(const Manifest& manifest) {
            {"settings", manifest.settings},
            {"files", files}};
   if (id.shape.kind == SampleKind::tokens) out["input_kind"] = kTokens;
+  if (id.shape.depth > 0) out["depth"] = id.shape.depth;
+  if (id.shape.targets > 0) out["targets"] = id.shape.targets;
   if (manifest.tokenizer_checksum != 0) out["tokenizer"] = hex(manifest.tokenizer_checksum);
   if (!manifest.classes.empty()) out["classes"] = manifest.classes;
   if (!manifest.layers.empty()) out["layers"] = manifest.layers;
@@ -65,6 +67,8 @@ Result<Identity> parse_identity(const Json& json, const std::string& name) {
       return bad_input(name, fmt::format("field 'input_kind' is not '{}'", kTokens));
     out.shape.kind = SampleKind::tokens;
   }
+  if (json.contains("depth")) out.shape.depth = TRY(field<std::int64_t>(json, "depth", name));
+  if (json.contains("targets")) out.shape.targets = TRY(field<std::int64_t>(json, "targets", name));
   out.seed = TRY(field<std::uint64_t>(json, "seed", name));
   out.samples = TRY(field<std::uint64_t>(json, "samples", name));
   out.data = TRY(parse_hex(json, "data", name));
@@ -106,10 +110,12 @@ std::string difference(const Identity& there, const Identity& here) {
   compare("model", there.model, here.model);
   const auto shape = [](const InputShape& s) {
     if (s.kind == SampleKind::tokens) return fmt::format("sequences of {}", counted(s.height, "token"));
+    if (s.depth > 0) return fmt::format("{}x{}x{}x{}", s.channels, s.depth, s.height, s.width);
     return fmt::format("{}x{}x{}", s.channels, s.height, s.width);
   };
   compare("input", shape(there.shape), shape(here.shape));
   compare("classes", there.shape.classes, here.shape.classes);
+  compare("targets", there.shape.targets, here.shape.targets);
   compare("seed", there.seed, here.seed);
   compare("training samples", there.samples, here.samples);
   if (out.empty()) compare("training data (fingerprint)", hex(there.data), hex(here.data));

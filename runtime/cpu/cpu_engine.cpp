@@ -32,6 +32,7 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
     return {reinterpret_cast<std::int32_t*>(plan_.rows()->data), reads_tokens() ? numbers_of_input() : 0};
   }
   std::span<std::int32_t> labels() override { return loss_->labels(); }
+  std::span<float> targets() override { return plan_.target_numbers(); }
   MixedLabels mixed_labels() override {
     Buffer* const both = plan_.mixed_labels();
     if (both == nullptr) return {};
@@ -129,6 +130,7 @@ BatchResult CompiledEngine::result() const {
     sum.loss_sum += loss->result().loss_sum;
     sum.correct += loss->result().correct;
     sum.generator_loss_sum += loss->result().generator_loss_sum;
+    sum.target_sums.add(loss->result().target_sums);
   }
   return sum;
 }

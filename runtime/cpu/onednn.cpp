@@ -13,15 +13,27 @@ std::size_t size_of(DataType type) {
   return type == DataType::bf16 ? 2 : 4;
 }
 
+Tag tag_of(const Layout& layout, std::size_t dims) {
+  constexpr std::size_t kOfVolume = 5;
+  if (dims != kOfVolume) return layout.tag;
+  if (layout.tag == Tag::nChw16c) return Tag::nCdhw16c;
+  if (layout.tag == Tag::nChw8c) return Tag::nCdhw8c;
+  return layout.tag == Tag::nhwc ? Tag::ndhwc : Tag::ncdhw;
+}
+
 Desc activation_desc(std::int64_t batch, const Shape& shape, DataType type, Layout layout) {
   if (shape.axes == Axes::sequence) return {{batch * shape.positions(), shape.features()}, type, Tag::nc};
+  if (shape.axes == Axes::volume) {
+    const Dims dims{batch, shape.channels, shape.depth, shape.height, shape.width};
+    return {dims, type, tag_of(layout, dims.size())};
+  }
   return {{batch, shape.channels, shape.height, shape.width}, type, layout.tag};
 }
 
 Extents extents(std::int64_t batch, const Shape& shape, Layout layout) {
   if (shape.axes == Axes::sequence) return {batch * shape.positions(), 1, 1, 1, shape.features()};
   const std::int64_t inner = layout.block == 0 ? shape.channels : layout.block;
-  return {batch, (shape.channels + inner - 1) / inner, shape.height, shape.width, inner};
+  return {batch, (shape.channels + inner - 1) / inner, shape.depth * shape.height, shape.width, inner};
 }
 
 Layout preferred_layout(const dnnl::engine& engine, Precision precision) {

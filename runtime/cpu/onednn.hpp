@@ -32,7 +32,11 @@ struct Layout {
   std::int64_t block = 1;  // channels side by side; 0: all of them
 };
 
-// An activation as loops of the own kernels see it: [batch][outer][height][width][inner].
+// Of a layout, the tag for images (4 dimensions) or volumes (5).
+Tag tag_of(const Layout& layout, std::size_t dims);
+
+// An activation as loops of the own kernels see it: [batch][outer][height][width][inner]. The height of a
+// volume is depth x height here.
 struct Extents {
   std::int64_t batch, outer, height, width, inner;
   std::int64_t channels() const { return outer * inner; }  // with padding

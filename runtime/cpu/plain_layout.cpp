@@ -56,7 +56,7 @@ PlainPath plain_path(const Desc& layout, const std::optional<Desc>& columns,
     if (const auto direct = joined(layout, *columns))
       return {*direct, plain_desc(dims_of(*columns)), std::nullopt};
   // Grouped weights have an axis more in oneDNN: the filters, cut by group. Plain, that is the same order.
-  const bool grouped = dims_of(layout).size() == 5;
+  const bool grouped = dims_of(layout).size() == shape.size() + 1;
   return {layout, plain_desc(grouped ? dims_of(layout) : Dims(shape.begin(), shape.end())), columns};
 }
 
@@ -67,7 +67,7 @@ std::size_t bytes_between(const PlainPath& path) {
 void to_plain(const PlainPath& path, const void* source, void* target, std::byte* between,
               const dnnl::engine& engine) {
   if (!path.columns) return reorder(path.arena, source, path.plain, target, engine);
-  const Desc viewed_plain(dims_of(*path.columns), DataType::f32, Tag::abcd);
+  const Desc viewed_plain = plain_desc(dims_of(*path.columns));
   if (path.arena == matrix_desc(path)) return reorder(*path.columns, source, viewed_plain, target, engine);
   reorder(path.arena, source, matrix_desc(path), between, engine);
   reorder(*path.columns, between, viewed_plain, target, engine);
@@ -76,7 +76,7 @@ void to_plain(const PlainPath& path, const void* source, void* target, std::byte
 void from_plain(const PlainPath& path, const void* source, void* target, std::byte* between,
                 const dnnl::engine& engine) {
   if (!path.columns) return reorder(path.plain, source, path.arena, target, engine);
-  const Desc viewed_plain(dims_of(*path.columns), DataType::f32, Tag::abcd);
+  const Desc viewed_plain = plain_desc(dims_of(*path.columns));
   if (path.arena == matrix_desc(path)) return reorder(viewed_plain, source, *path.columns, target, engine);
   reorder(viewed_plain, source, *path.columns, between, engine);
   reorder(matrix_desc(path), between, path.arena, target, engine);

@@ -119,6 +119,15 @@ Buffer* Plan::mixed_labels() {
   return mixed_labels_;
 }
 
+Buffer* Plan::targets(std::size_t width) {
+  if (targets_ == nullptr) {
+    target_count_ = static_cast<std::size_t>(batch()) * width;
+    targets_ = buffer(target_count_ * sizeof(float));
+    keep(targets_);
+  }
+  return targets_;
+}
+
 std::int64_t Plan::labels_per_row() const {
   const Node& first = graph_.nodes.front();
   const auto* input = std::get_if<op::Input>(&first.operation);

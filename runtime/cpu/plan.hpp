@@ -86,6 +86,11 @@ class Plan {
   std::int64_t labels_per_row() const;
   // A second label of each row, then as many weights of the first; null where labels are not mixed.
   Buffer* mixed_labels();
+  // So many targets of each row; made when the first loss asks.
+  Buffer* targets(std::size_t width);
+  std::span<float> target_numbers() const {
+    return {targets_ == nullptr ? nullptr : targets_->floats(), target_count_};
+  }
   // What the trainer fills.
   Buffer* rows() const { return rows_; }
   void set_rows(Buffer* rows) { rows_ = rows; }
@@ -140,6 +145,8 @@ class Plan {
   Buffer* rows_ = nullptr;
   Buffer* labels_ = nullptr;
   Buffer* mixed_labels_ = nullptr;
+  Buffer* targets_ = nullptr;
+  std::size_t target_count_ = 0;
   ActivationArena arena_;
   Parameters parameters_;
 };

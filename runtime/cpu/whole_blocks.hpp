@@ -20,7 +20,7 @@ inline std::int64_t channels_of(const Desc& desc) {
 inline Desc in_whole_blocks(Dims dims, DataType type, const Layout& layout) {
   std::int64_t& channels = dims[kChannelAxis];
   if (layout.block > 1) channels = (channels + layout.block - 1) / layout.block * layout.block;
-  return {dims, type, layout.tag};
+  return {dims, type, tag_of(layout, dims.size())};
 }
 
 // The same bytes, of which only the first `channels` count; unset where oneDNN would not pad these to as

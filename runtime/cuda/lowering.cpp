@@ -71,6 +71,8 @@ class Lowering {
 
   Result<void> add(const Node& node) {
     if (node.inputs.size() > DLRUN_CUDA_MAX_INPUTS) return no_form(node, "of so many values");
+    if (std::holds_alternative<op::TargetLoss>(node.operation)) return no_form(node, "of numbers");
+    if (node.shape.axes == Axes::volume && !node.inputs.empty()) return no_form(node, "over a volume");
     const OperatorTraits& traits = traits_of(node.operation);
     plan_.nodes.emplace_back();
     DlrunCudaNode& flat = plan_.nodes.back();

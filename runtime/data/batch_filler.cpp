@@ -39,11 +39,13 @@ BatchFiller::BatchFiller(const Dataset& data, const Conversion& conversion, cons
                          const DecodeOptions& decoding)
     : data_(data),
       augmentation_(augmentation),
-      meaning_(input_scaling_of(conversion, static_cast<std::size_t>(data.shape.channels))),
+      number_scaling_{conversion.scale, conversion.transform, conversion.mean, conversion.std_dev},
       evaluation_(decoding.evaluation) {
-  if (!data.encoded) return;
-  const DecodeAhead::Size size{.rows = decoding.memory / data.pixels_per_sample(),
-                               .row_bytes = data.pixels_per_sample(),
+  if (!data.numbers) meaning_ = input_scaling_of(conversion, static_cast<std::size_t>(data.shape.channels));
+  if (!data.encoded && !data.numbers) return;
+  const std::size_t row_bytes = data.pixels_per_sample() * (data.numbers ? sizeof(float) : 1);
+  const DecodeAhead::Size size{.rows = decoding.memory / row_bytes,
+                               .row_bytes = row_bytes,
                                .workers = decoding.workers.value_or(usable_processors())};
   row_.resize(size.row_bytes);
   ahead_ = std::make_unique<DecodeAhead>(
@@ -105,7 +107,7 @@ void BatchFiller::fill_row(std::uint64_t sample, const std::optional<Augmentatio
 std::uint64_t BatchFiller::fill(std::uint64_t count,
                                 const std::function<std::uint64_t(std::uint64_t)>& sample,
                                 std::optional<AugmentationKey> key, const Rows& rows) const {
-  if (data_.encoded) return fill_encoded(count, sample, key, rows);
+  if (data_.encoded || data_.numbers) return fill_encoded(count, sample, key, rows);
   if (data_.tokens) return fill_tokens(count, sample, rows);
   for (std::size_t i = 0; i < rows.labels.size(); ++i) {
     const std::uint64_t which = count > 0 ? sample(i < count ? i : i % count) : i % data_.count;
@@ -121,7 +123,7 @@ std::uint64_t BatchFiller::fill(std::uint64_t count,
 bool BatchFiller::fill_other(std::uint64_t sample, const std::optional<AugmentationKey>& key) const {
   other_.resize(data_.pixels_per_sample());
   const Rows to{other_, {}, {}};
-  if (data_.encoded) return fill_decoded({sample, key}, to, 0);
+  if (data_.encoded || data_.numbers) return fill_decoded({sample, key}, to, 0);
   if (!data_.check_sample(sample)) damaged_ = static_cast<std::int64_t>(sample);
   fill_row(sample, key, to, 0);
   return true;
@@ -142,6 +144,9 @@ void BatchFiller::mix_row(std::uint64_t sample, const std::optional<Augmentation
 
 Result<void> BatchFiller::decode(const RowKey& key, std::vector<std::uint8_t>& scratch,
                                  std::span<std::uint8_t> row) const {
+  if (data_.numbers)
+    return data_.numbers->read(key.sample, number_scaling_,
+                               {reinterpret_cast<float*>(row.data()), row.size() / sizeof(float)});
   const EncodedImage image = TRY(data_.encoded->read(key.sample, scratch));
   const std::optional<SampleKey> drawn =
       key.of ? std::optional(SampleKey{*key.of, key.sample}) : std::nullopt;
@@ -157,18 +162,34 @@ void BatchFiller::note_damage(Error error) const {
     damage_.refused = std::move(error);
 }
 
+// Where there are targets, the label only says that the row counts.
+void BatchFiller::put_answer(std::uint64_t sample, const Rows& rows, std::size_t row) const {
+  rows.labels[row] = data_.labels.empty() ? 0 : static_cast<std::int32_t>(data_.labels[sample]);
+  const auto width = static_cast<std::size_t>(data_.shape.targets);
+  if (width == 0) return;
+  const std::span from = std::span(data_.targets).subspan(sample * width, width);
+  std::copy(from.begin(), from.end(), rows.targets.begin() + static_cast<std::ptrdiff_t>(row * width));
+}
+
+// What is decoded for a row: its bytes, or those of its numbers; else bytes that become numbers.
+std::span<std::uint8_t> BatchFiller::room_of(const Rows& rows, std::size_t row) const {
+  const std::size_t pixels = data_.pixels_per_sample();
+  if (data_.numbers)
+    return {reinterpret_cast<std::uint8_t*>(rows.numbers.data() + row * pixels), pixels * sizeof(float)};
+  return rows.bytes.empty() ? std::span(row_) : rows.bytes.subspan(row * pixels, pixels);
+}
+
 // False where the image is damaged: its row is black.
 bool BatchFiller::fill_decoded(const RowKey& key, const Rows& rows, std::size_t row) const {
-  const std::size_t pixels = data_.pixels_per_sample(), plane = pixels / meaning_.scale.size();
-  const std::span<std::uint8_t> to =
-      rows.bytes.empty() ? std::span(row_) : rows.bytes.subspan(row * pixels, pixels);
+  const std::span<std::uint8_t> to = room_of(rows, row);
   auto taken = ahead_->take(key, to);
   const bool sound = taken.has_value();
   if (!sound) {
     std::fill(to.begin(), to.end(), std::uint8_t{0});
     note_damage(std::move(taken).error());
   }
-  if (!rows.bytes.empty()) return sound;
+  if (!rows.bytes.empty() || data_.numbers) return sound;
+  const std::size_t pixels = data_.pixels_per_sample(), plane = pixels / meaning_.scale.size();
   float* const out = rows.numbers.data() + row * pixels;
   for (std::size_t c = 0; c < meaning_.scale.size(); ++c)
     scale_row(to.data() + c * plane, plane, meaning_.scale[c], meaning_.shift[c], out + c * plane);
@@ -188,7 +209,7 @@ std::uint64_t BatchFiller::fill_encoded(std::uint64_t count,
       const std::uint64_t which = count == 0 ? 0 : sample(i);
       const bool sound = fill_decoded({which, key}, rows, i);
       if (!sound || i >= count) continue;
-      rows.labels[i] = static_cast<std::int32_t>(data_.labels[which]);
+      put_answer(which, rows, i);
       mix_row(which, key, rows, i);
       ++counted;
     } else if (rows.bytes.empty()) {

@@ -1,6 +1,7 @@
 // BatchFiller: turns samples into an engine's input rows. Pixels become value / 255, or standardised by the
 // channel's mean and std; augmentation (random crop, flip) is a pure function of (seed, epoch, sample),
-// so that a resumed run sees the same images. Encoded samples are decoded by workers ahead of the step.
+// so that a resumed run sees the same images. Encoded samples are decoded, and arrays of numbers read, by
+// workers ahead of the step.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,10 @@
 namespace dlrun::runtime {
 
 struct Conversion {
-  std::vector<double> mean, std_dev;  // per channel, of pixels in 0..1; empty: 0 and 1
+  std::vector<double> mean = {}, std_dev = {};  // per channel, of pixels in 0..1; empty: 0 and 1
+  // Of samples that are numbers as they are. One mean or std is all channels' then.
+  double scale = 1;
+  NumberScaling::Transform transform = NumberScaling::Transform::none;
 };
 
 InputScaling input_scaling_of(const Conversion& conversion, std::size_t channels);
@@ -42,6 +46,7 @@ class BatchFiller {
     // Where images are mixed: each row's other label, and the weight of its own.
     std::span<std::int32_t> other_labels = {};
     std::span<float> own_weights = {};
+    std::span<float> targets = {};  // where the data has some: as many of each row
   };
   /// From now on rows that are drawn are mixed with others, as numbers.
   void mix_with(Mixup mixup) { mixup_ = std::move(mixup); }
@@ -79,6 +84,8 @@ class BatchFiller {
                              const std::optional<AugmentationKey>& key, const Rows& rows) const;
   std::uint64_t fill_tokens(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                             const Rows& rows) const;
+  void put_answer(std::uint64_t sample, const Rows& rows, std::size_t row) const;
+  std::span<std::uint8_t> room_of(const Rows& rows, std::size_t row) const;
   void note_damage(Error error) const;
   void mix_row(std::uint64_t sample, const std::optional<AugmentationKey>& key, const Rows& rows,
                std::size_t row) const;
@@ -87,7 +94,8 @@ class BatchFiller {
                 std::size_t row) const;
   const Dataset& data_;
   Augmentation augmentation_;
-  InputScaling meaning_;
+  InputScaling meaning_;          // of bytes
+  NumberScaling number_scaling_;  // of numbers
   mutable std::atomic<std::int64_t> damaged_ =
       -1;  // a sample; by the thread that fills, which may be another
   Evaluation evaluation_;

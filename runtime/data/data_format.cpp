@@ -13,7 +13,7 @@ namespace dlrun::runtime {
 // Each in the file of its format.
 DataFormat::Read read_idx_section, read_cifar10_section, read_images_section, read_list_section,
     read_webdataset_section, read_tfrecord_section, read_lmdb_section, read_tokens_section,
-    read_synthetic_section;
+    read_numpy_section, read_hdf5_section, read_synthetic_section;
 
 namespace {
 
@@ -26,6 +26,8 @@ constexpr std::array kFormats = {
     DataFormat{"tfrecord", read_tfrecord_section},
     DataFormat{"lmdb", read_lmdb_section},      // of Caffe's Datum
     DataFormat{"tokens", read_tokens_section},  // files of numbers, for language models
+    DataFormat{"numpy", read_numpy_section},
+    DataFormat{"hdf5", read_hdf5_section},
     DataFormat{"synthetic", read_synthetic_section},
 };
 
@@ -99,11 +101,19 @@ Result<DataParts> load_data(const DataSource& source, std::uint64_t seed, double
     out.notes.insert(out.notes.begin(), sequences_found(out, train_share, source.place()));
     return out;
   }
-  out.notes.insert(out.notes.begin(), fmt::format("found {} classes, {} training and {} test images in {}",
-                                                  classes, out.train.count, out.test.count, source.place()));
+  if (source.has_targets()) {
+    out.notes.insert(out.notes.begin(),
+                     fmt::format("found {} training and {} test samples with {} each in {}", out.train.count,
+                                 out.test.count, counted(out.train.shape.targets, "target"), source.place()));
+    return out;
+  }
+  const char* const things = source.holds_numbers() ? "samples" : "images";
+  out.notes.insert(out.notes.begin(),
+                   fmt::format("found {} classes, {} training and {} test {} in {}", classes, out.train.count,
+                               out.test.count, things, source.place()));
   if (const auto absent = classes_without_samples(out.train); !absent.empty())
-    out.notes.push_back(fmt::format("{} of {} classes have no training image: number {}", absent.size(),
-                                    classes, short_list(absent)));
+    out.notes.push_back(fmt::format("{} of {} classes have no training {}: number {}", absent.size(), classes,
+                                    source.holds_numbers() ? "sample" : "image", short_list(absent)));
   return out;
 }
 

@@ -16,7 +16,13 @@ class DataSource {
  public:
   virtual ~DataSource() = default;
   virtual SampleKind kind() const { return SampleKind::image; }
-  /// The number of channels of an image.
+  /// Whether samples are numbers as they are, and not bytes of pixels.
+  virtual bool holds_numbers() const { return false; }
+  /// Whether a sample has numbers to be told in place of a class.
+  virtual bool has_targets() const { return false; }
+  /// What the axes of a sample are, where the job says so.
+  virtual std::string axes() const { return {}; }
+  /// The number of channels of an image; 0 where the files alone tell.
   virtual std::size_t channels() const = 0;
   /// The shape of the samples. Opens every file and checks headers and lengths.
   virtual Result<InputShape> probe() const = 0;

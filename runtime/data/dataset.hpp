@@ -1,7 +1,7 @@
 // Dataset: all samples of one part (training, test): images with one label each, the pixels in memory,
-// mapped, or still encoded in files; or windows of a stream of tokens. What reads it from files is a
-// DataSource (data_format.hpp). Loading finds every fault of a file, so that none interrupts a training; of
-// encoded samples, those that show without decoding.
+// mapped, or still encoded in files; arrays of numbers; or windows of a stream of tokens. What reads it from
+// files is a DataSource (data_format.hpp). Loading finds every fault of a file, so that none interrupts a
+// training; of encoded samples, those that show without decoding.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,7 @@
 #include "runtime/base/input_shape.hpp"
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/data/encoded/encoded_samples.hpp"
+#include "runtime/data/numbers/number_samples.hpp"
 #include "runtime/data/tokens/token_stream.hpp"
 
 namespace dlrun::runtime {
@@ -33,12 +34,13 @@ struct Dataset {
   std::shared_ptr<const TokenStream> tokens = nullptr;
   // Or in place of both: where the samples are, compressed. They have no pixels until they are decoded.
   std::shared_ptr<const EncodedSamples> encoded;
-  Damaged damaged = Damaged::refused;  // of encoded ones
+  // Or samples that are arrays of numbers, read where they lie when they are asked for.
+  std::shared_ptr<const NumberSamples> numbers = nullptr;
+  Damaged damaged = Damaged::refused;  // of encoded ones and of numbers
   std::vector<std::uint16_t> labels;
+  std::vector<float> targets = {};  // in place of labels, shape.targets of each sample
 
-  std::size_t pixels_per_sample() const {
-    return static_cast<std::size_t>(shape.channels * shape.height * shape.width);
-  }
+  std::size_t pixels_per_sample() const { return static_cast<std::size_t>(shape.numbers()); }
   std::span<const std::uint8_t> pixels(std::uint64_t sample) const {
     const std::byte* start =
         shards.empty() ? bytes.data() + first + sample * stride

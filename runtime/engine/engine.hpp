@@ -38,12 +38,28 @@ struct GradientSlice {
   std::size_t length = 0;  // floats
 };
 
+/// Of rows that have targets. Of numbers: sums over the rows of the mean absolute and square error. Of
+/// labels that may be several: how many were rightly said to be there, and how many were said and were there
+/// together.
+struct TargetSums {
+  double absolute = 0, squared = 0, found = 0, marked = 0;
+
+  void add(const TargetSums& other) {
+    absolute += other.absolute;
+    squared += other.squared;
+    found += other.found;
+    marked += other.marked;
+  }
+};
+
 struct BatchResult {
   double loss_sum = 0;  // summed over the rows that count; of tokens, a row's is the mean of its positions'
-  std::int64_t correct = 0;  // rows, or tokens, whose highest score is the label
+  // Rows, or tokens, whose highest score is the label; of several labels of a row, those told rightly.
+  std::int64_t correct = 0;
   // Of a GAN: the loss is the discriminator's, `correct` its right answers on real and on made images (two a
   // row), and this the generator's loss.
   double generator_loss_sum = 0;
+  TargetSums target_sums = {};
 };
 
 /// In training: a second label of each row, and the weight of the first in the target of a softmax loss.
@@ -109,6 +125,8 @@ class Engine {
   virtual std::span<std::int32_t> labels() = 0;
   // In place of input() where the data is tokens: int32[batch][positions]. labels() are as many then.
   virtual std::span<std::int32_t> tokens() { return {}; }
+  /// The targets of the rows, where the model has a loss over them; a label of 0 is a row that counts then.
+  virtual std::span<float> targets() { return {}; }
   /// Empty where EngineOptions::labels are not mixed.
   virtual MixedLabels mixed_labels() { return {}; }
   // Where EngineOptions::pixels were given and the engine takes them: bytes to fill in place of input().

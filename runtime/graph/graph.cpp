@@ -52,7 +52,8 @@ GraphBuilder::GraphBuilder(std::string model, const InputShape& input) : input_(
   constexpr std::int64_t kExtent = 1 << 14, kElements = 1 << 26, kClasses = 1 << 20;
   const auto within = [](std::int64_t value, std::int64_t high) { return value >= 1 && value <= high; };
   if (!within(input.channels, kExtent) || !within(input.height, kExtent) || !within(input.width, kExtent) ||
-      !within(input.classes, kClasses) || input.channels * input.height * input.width > kElements)
+      !within(input.classes, kClasses) || input.depth < 0 || input.depth > kExtent ||
+      input.channels * input.height * input.width > kElements || input.numbers() > kElements)
     refuse(
         fmt::format("each extent must be between 1 and {}, an image at most {} numbers, classes at most {}",
                     kExtent, kElements, kClasses));
@@ -65,8 +66,13 @@ std::string text(const InputShape& input) {
   if (input.kind == SampleKind::tokens)
     return fmt::format("sequences of {} of a vocabulary of {}", counted(input.height, "token"),
                        input.classes);
-  return fmt::format("images of {}x{}x{} (channels x height x width) in {} classes", input.channels,
-                     input.height, input.width, input.classes);
+  const std::string answers = input.targets > 0 ? fmt::format("with {}", counted(input.targets, "target"))
+                                                : fmt::format("in {} classes", input.classes);
+  if (input.depth > 0)
+    return fmt::format("volumes of {}x{}x{}x{} (channels x depth x height x width) {}", input.channels,
+                       input.depth, input.height, input.width, answers);
+  return fmt::format("images of {}x{}x{} (channels x height x width) {}", input.channels, input.height,
+                     input.width, answers);
 }
 
 }  // namespace
@@ -97,6 +103,10 @@ Value GraphBuilder::apply(std::string name, const Operation& operation, std::vec
   for (const Value value : node.inputs) context.inputs.push_back(shape(value));
   if (!node.inputs.empty())
     context.reads_vector = traits_of(graph_.nodes[node.inputs[0].get()].operation).gives_vector;
+  const bool any_shape = traits.takes_volume || traits.elementwise || traits.takes_vector;
+  for (const Shape& from : context.inputs)
+    if (from.axes == Axes::volume && !any_shape)
+      refuse(fmt::format("{} has no form for volumes, such as {}", traits.name, text(from)));
   node.shape = traits.shape(node.operation, context);
   for (const std::string& what : context.refusals) refuse(what);
   if (weights_ != Weights::own) check_shared(node);

@@ -93,10 +93,18 @@ class GraphBuilder {
   Value flatten(Value in) { return apply(op::Flatten{}, {in}); }
   // A head that helps training: its gradient counts `weight` times, its loss is not reported.
   void auxiliary_loss(Value scores, float weight) {
-    apply(op::SoftmaxCrossEntropy{.weight = weight}, {scores});
+    if (input_.targets > 0)
+      apply(op::TargetLoss{.weight = weight}, {scores});
+    else
+      apply(op::SoftmaxCrossEntropy{.weight = weight}, {scores});
   }
-  // The end: scores of each class in, mean loss out.
-  void softmax_cross_entropy(Value scores) { apply(op::SoftmaxCrossEntropy{}, {scores}); }
+  // The end: scores of each class in, mean loss out. Where the data has targets, the numbers are these.
+  void softmax_cross_entropy(Value scores) {
+    if (input_.targets > 0)
+      apply(op::TargetLoss{}, {scores});
+    else
+      apply(op::SoftmaxCrossEntropy{}, {scores});
+  }
   // The end of a model of two classes, or one of a GAN's three losses.
   void sigmoid_cross_entropy(Value logit, op::SigmoidCrossEntropy::Target target) {
     apply(op::SigmoidCrossEntropy{target}, {logit});

@@ -10,25 +10,31 @@
 
 namespace dlrun::runtime {
 
-// What the axes of a shape are: of an image, or of a sequence, whose features are the channels and whose
-// positions are the height. In memory the features of a position always lie side by side.
-enum class Axes { image, sequence };
+// What the axes of a shape are: of an image; of a sequence, whose features are the channels and whose
+// positions are the height (in memory the features of a position always lie side by side); or of a volume,
+// which has a depth before its height.
+enum class Axes { image, sequence, volume };
 
 struct Shape {  // of one sample of the batch
   std::int64_t channels = 0, height = 1, width = 1;
   Axes axes = Axes::image;
-  std::int64_t elements() const { return channels * height * width; }
+  std::int64_t depth = 1;  // of a volume
+  std::int64_t elements() const { return channels * depth * height * width; }
   std::int64_t features() const { return channels; }
   std::int64_t positions() const { return height; }
   friend bool operator==(const Shape& left, const Shape& right) {
     return left.channels == right.channels && left.height == right.height && left.width == right.width &&
-           left.axes == right.axes;
+           left.axes == right.axes && left.depth == right.depth;
   }
   friend bool operator!=(const Shape& left, const Shape& right) { return !(left == right); }
 };
 
 inline Shape sequence(std::int64_t positions, std::int64_t features) {
   return {features, positions, 1, Axes::sequence};
+}
+
+inline Shape volume(std::int64_t channels, std::int64_t depth, std::int64_t height, std::int64_t width) {
+  return {channels, height, width, Axes::volume, depth};
 }
 
 // What follows an operator at once and is done in the same pass over memory.
@@ -42,6 +48,7 @@ namespace op {
 struct Input {
   SampleKind kind = SampleKind::image;  // as the data is
 };
+// Of a volume, windows are cubes: its depth is as its height.
 struct Convolution {
   std::int64_t filters = 1, kernel = 1, stride = 1, padding = 0;
   Bias bias = Bias::learned;
@@ -120,6 +127,14 @@ struct SoftmaxCrossEntropy {
 struct SigmoidCrossEntropy {
   enum class Target { labels, real, fake, generator };
   Target target = Target::labels;
+};
+// The end of a model that tells the numbers of a row's targets: a measure of their distance, as a mean over
+// them. sigmoid: the cross-entropy of a logit for each of several labels, which are 1 or 0.
+struct TargetLoss {
+  enum class Measure { squared, absolute, huber, sigmoid };
+  Measure measure = Measure::squared;
+  float delta = 1;   // of huber: the distance from which on the loss grows as it does
+  float weight = 1;  // of its gradient, as a SoftmaxCrossEntropy's
 };
 // x times the probability that a normal number is below x; tanh: an approximation of that.
 struct Gelu {
@@ -203,7 +218,8 @@ struct VocabularyLoss {
   ROW(Linear, linear)                                \
   ROW(SwiGlu, swiglu)                                \
   ROW(Attention, attention)                          \
-  ROW(VocabularyLoss, vocabulary_loss)
+  ROW(VocabularyLoss, vocabulary_loss)               \
+  ROW(TargetLoss, target_loss)
 
 namespace detail {
 template <class Before, class... Listed>

@@ -19,7 +19,7 @@ Result<Graph> alexnet(const InputShape& input) {
   x = g.dropout(g.flatten(g.max_pool(x, pool)), 0.5F);
   x = g.dropout(g.relu(g.fully_connected("classifier.1", x, 4096)), 0.5F);
   x = g.relu(g.fully_connected("classifier.4", x, 4096));
-  g.softmax_cross_entropy(g.fully_connected("classifier.6", x, input.classes));
+  g.softmax_cross_entropy(g.fully_connected("classifier.6", x, input.outputs()));
   return std::move(g).finish();
 }
 
@@ -37,7 +37,7 @@ Result<Graph> caffenet(const InputShape& input) {
   x = g.flatten(g.max_pool(x, pool));
   x = g.dropout(g.relu(g.fully_connected("fc6", x, 4096)), 0.5F);
   x = g.dropout(g.relu(g.fully_connected("fc7", x, 4096)), 0.5F);
-  g.softmax_cross_entropy(g.fully_connected("fc8", x, input.classes));
+  g.softmax_cross_entropy(g.fully_connected("fc8", x, input.outputs()));
   return std::move(g).finish();
 }
 

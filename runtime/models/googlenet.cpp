@@ -51,17 +51,17 @@ Result<Graph> googlenet(const InputShape& input) {
   x = inception(g, x, {"3b", 128, 128, 192, 32, 96, 64});
   x = g.max_pool(x, kHalve);
   x = inception(g, x, {"4a", 192, 96, 208, 16, 48, 64});
-  auxiliary(g, "loss1", x, input.classes);
+  auxiliary(g, "loss1", x, input.outputs());
   x = inception(g, x, {"4b", 160, 112, 224, 24, 64, 64});
   x = inception(g, x, {"4c", 128, 128, 256, 24, 64, 64});
   x = inception(g, x, {"4d", 112, 144, 288, 32, 64, 64});
-  auxiliary(g, "loss2", x, input.classes);
+  auxiliary(g, "loss2", x, input.outputs());
   x = inception(g, x, {"4e", 256, 160, 320, 32, 128, 128});
   x = g.max_pool(x, kHalve);
   x = inception(g, x, {"5a", 256, 160, 320, 32, 128, 128});
   x = inception(g, x, {"5b", 384, 192, 384, 48, 128, 128});
   x = g.dropout(g.flatten(g.global_average_pool(x)), 0.4F);
-  g.softmax_cross_entropy(g.fully_connected("loss3.classifier", x, input.classes));
+  g.softmax_cross_entropy(g.fully_connected("loss3.classifier", x, input.outputs()));
   return std::move(g).finish();
 }
 

@@ -109,12 +109,12 @@ Result<Graph> inception_v3(const InputShape& input) {
   for (const auto& [name, filters] :
        {std::pair{"Mixed_6b", 128}, {"Mixed_6c", 160}, {"Mixed_6d", 160}, {"Mixed_6e", 192}})
     x = block_c(g, name, x, filters);
-  auxiliary_head(g, x, input.classes);
+  auxiliary_head(g, x, input.outputs());
   x = block_d(g, "Mixed_7a", x);
   x = block_e(g, "Mixed_7b", x);
   x = block_e(g, "Mixed_7c", x);
   x = g.flatten(g.dropout(g.global_average_pool(x), 0.5F));
-  g.softmax_cross_entropy(g.fully_connected("fc", x, input.classes));
+  g.softmax_cross_entropy(g.fully_connected("fc", x, input.outputs()));
   return std::move(g).finish();
 }
 

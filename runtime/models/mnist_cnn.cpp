@@ -17,7 +17,7 @@ Result<Graph> mnist_cnn(const InputShape& input) {
   x = g.fully_connected("fc1", x, 1024);
   x = g.relu(x);
   x = g.dropout(x, 0.5F);
-  x = g.fully_connected("fc2", x, input.classes);
+  x = g.fully_connected("fc2", x, input.outputs());
   g.softmax_cross_entropy(x);
   return std::move(g).finish();
 }

@@ -21,6 +21,7 @@ std::span<const Model> models() {
                                          Model{"googlenet", googlenet},
                                          Model{"inception-v3", inception_v3},
                                          Model{"hep-cnn", hep_cnn},
+                                         Model{"cosmoflow", cosmoflow},
                                          Model{"dcgan", dcgan, Purpose::generate},
                                          Model{"cosmogan", cosmogan, Purpose::generate},
                                          Model{"gpt2", gpt2, Purpose::continue_text},

@@ -39,6 +39,7 @@ Result<Graph> gpt2_medium(const InputShape& input);
 Result<Graph> gpt2_large(const InputShape& input);
 Result<Graph> gpt2_xl(const InputShape& input);
 Result<Graph> hep_cnn(const InputShape& input);
+Result<Graph> cosmoflow(const InputShape& input);
 Result<Graph> inception_v3(const InputShape& input);
 Result<Graph> mnist_cnn(const InputShape& input);
 Result<Graph> resnet18(const InputShape& input);

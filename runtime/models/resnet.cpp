@@ -62,7 +62,7 @@ Result<Graph> resnet(std::string name, const InputShape& input, Block block,
   const Value x = convolution_and_norm(g, "conv1", "bn1", g.input(),
                                        {.filters = 64, .kernel = 7, .stride = 2, .padding = 3});
   const Value pooled = g.max_pool(g.relu(x), {.window = 3, .stride = 2, .padding = 1});
-  return stages_and_head(std::move(g), pooled, block, blocks, input.classes);
+  return stages_and_head(std::move(g), pooled, block, blocks, input.outputs());
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ Result<Graph> resnet18_cifar(const InputShape& input) {
   const Value x =
       convolution_and_norm(g, "conv1", "bn1", g.input(), {.filters = 64, .kernel = 3, .padding = 1});
   const Value active = g.relu(x);
-  return stages_and_head(std::move(g), active, basic_block, {2, 2, 2, 2}, input.classes);
+  return stages_and_head(std::move(g), active, basic_block, {2, 2, 2, 2}, input.outputs());
 }
 
 }  // namespace dlrun::runtime

@@ -16,7 +16,7 @@ Result<Graph> cifar10_convnet(const InputShape& input) {
   x = g.local_response_norm(g.average_pool(x, mean), norm);
   x = g.relu(g.convolution("conv3", x, {.filters = 64, .kernel = 5, .padding = 2}));
   x = g.flatten(g.average_pool(x, mean));
-  g.softmax_cross_entropy(g.fully_connected("ip1", x, input.classes));
+  g.softmax_cross_entropy(g.fully_connected("ip1", x, input.outputs()));
   return std::move(g).finish();
 }
 
@@ -27,7 +27,7 @@ Result<Graph> hep_cnn(const InputShape& input) {
     x = g.relu(g.convolution(fmt::format("conv{}", layer), x, {.filters = 128, .kernel = 3, .padding = 1}));
     x = layer < 5 ? g.max_pool(x, {.window = 2, .stride = 2}) : g.global_average_pool(x);
   }
-  g.softmax_cross_entropy(g.fully_connected("fc", g.flatten(x), input.classes));
+  g.softmax_cross_entropy(g.fully_connected("fc", g.flatten(x), input.outputs()));
   return std::move(g).finish();
 }
 

@@ -46,7 +46,7 @@ bool Classification::reached_target() const {
 }
 
 EpochReport Classification::report_of(const Totals& trained, const Totals& evaluated) const {
-  const std::string set = has_validation_split() ? "validation" : "test";
+  const std::string set = evaluated_set();
   EpochReport out;
   out.figures = {{"epoch_loss", rounded_figure(trained.loss())},
                  {"epoch_accuracy", rounded_figure(trained.accuracy())},
@@ -65,13 +65,22 @@ Result<void> Classification::end_epoch(const StepReport& last) {
   return parts_.reporter.epoch(last, report_of(parts_.reporter.epoch_totals(), *validation_));
 }
 
+RunResult Classification::result_of(const std::string& set, const Totals& totals) const {
+  return {.figures = {{set + "_accuracy", rounded_figure(totals.accuracy())},
+                      {set + "_loss", rounded_figure(totals.loss())}},
+          .text = fmt::format("{} accuracy {:.2f} %", set, 100 * totals.accuracy())};
+}
+
 Result<RunResult> Classification::finish(const StepReport& last) {
   parts_.reporter.phase("testing");
   if (!validation_ && last.totals.rows > 0) TRY(end_epoch(last));
-  const Totals result = !has_validation_split() && validation_ ? *validation_ : TRY(test(UINT64_MAX));
-  return RunResult{.figures = {{"test_accuracy", rounded_figure(result.accuracy())},
-                               {"test_loss", rounded_figure(result.loss())}},
-                   .text = fmt::format("test accuracy {:.2f} %", 100 * result.accuracy())};
+  // Some formats need no test part beside a validation split.
+  const bool tested = parts_.data.test.count > 0;
+  if (!tested && !validation_) TRY(validate());
+  const std::string set = tested ? "test" : "validation";
+  const bool known = validation_ && (!tested || !has_validation_split());
+  const Totals result = known ? *validation_ : TRY(test(UINT64_MAX));
+  return result_of(set, result);
 }
 
 }  // namespace dlrun::runtime

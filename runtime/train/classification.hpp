@@ -23,6 +23,9 @@ class Classification : public Task {
  protected:
   /// What is told of an epoch: what was trained, and what the evaluation gave.
   virtual EpochReport report_of(const Totals& trained, const Totals& evaluated) const;
+  /// What is told at the end of a run of a set.
+  virtual RunResult result_of(const std::string& set, const Totals& totals) const;
+  std::string evaluated_set() const { return has_validation_split() ? "validation" : "test"; }
   bool has_validation_split() const { return parts_.split.validation() > 0; }
   /// The first `most` samples of what is evaluated after an epoch.
   Result<Totals> evaluated(std::uint64_t most);

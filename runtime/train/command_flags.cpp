@@ -2,6 +2,7 @@
 #include "runtime/train/command_flags.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "src/base/fields.hpp"
 #include "src/base/json.hpp"
@@ -35,10 +36,13 @@ Result<std::shared_ptr<const DataSource>> source_of(const Flags& flags, const st
   const std::string format = from != flags.end()        ? from->second
                              : flags.contains("--list") ? "list"
                                                         : "images";
-  Json section{{"format", format}, {"dir", folder}, {"train", 0.5}};
+  // The arrays of a job may be in one file.
+  const bool arrays = format == "numpy" || format == "hdf5";
+  const char* const place = arrays && std::filesystem::is_regular_file(folder) ? "file" : "dir";
+  Json section{{"format", format}, {place, folder}, {"train", 0.5}};
   if (use == SourceUse::as_it_is && (format == "images" || format == "list")) section["memory"] = "1KiB";
   for (const char* name : {"--list", "--test-list", "--classes", "--damaged", "--image-key", "--label-key",
-                           "--first-label", "--channels"})
+                           "--first-label", "--channels", "--samples", "--labels", "--targets", "--axes"})
     if (const auto found = flags.find(name); found != flags.end())
       section[std::string(name + 2)] = found->second;
   std::string text;

@@ -12,7 +12,9 @@ namespace {
 using yaml::Fields;
 using yaml::Node;
 
-// A number per channel, or one for all.
+constexpr double kMaxNumber = 1e30, kMinStd = 1e-30;
+
+// A number per channel, or one for all. Where the files alone tell how many there are, any number of them.
 Result<std::vector<double>> read_per_channel(Fields& data, std::string_view key, double low,
                                              std::size_t channels) {
   std::vector<double> out;
@@ -20,13 +22,25 @@ Result<std::vector<double>> read_per_channel(Fields& data, std::string_view key,
   if (node == nullptr) return out;
   const std::string name = data.path(key);
   if (node->kind == yaml::Kind::list)
-    for (const Node& item : node->items) out.push_back(TRY(yaml::as_number(item, name, low, 1e3)));
+    for (const Node& item : node->items) out.push_back(TRY(yaml::as_number(item, name, low, kMaxNumber)));
   else
-    out.assign(channels, TRY(yaml::as_number(*node, name, low, 1e3)));
-  if (out.size() != channels)
+    out.assign(std::max<std::size_t>(1, channels), TRY(yaml::as_number(*node, name, low, kMaxNumber)));
+  if (out.size() != channels && channels != 0)
     return yaml::error_at(*node, fmt::format("{} has {} numbers for {} channel{}", name, out.size(), channels,
                                              channels == 1 ? "" : "s"));
   return out;
+}
+
+// Of samples that are numbers as they are: nothing of images applies.
+Result<void> read_number_scaling(Fields& data, TrainSpec& out) {
+  static const std::vector<std::string> transforms{"none", "log1p"};
+  out.conversion.scale = TRY(data.number_or("scale", 1, -kMaxNumber, kMaxNumber));
+  out.conversion.transform =
+      static_cast<NumberScaling::Transform>(TRY(data.choice_or("transform", 0, transforms)));
+  out.decoding.memory = std::min(out.decoding.memory, TRY(data.size_or("memory", out.decoding.memory)));
+  if (data.has("workers"))
+    out.decoding.workers = static_cast<unsigned>(TRY(data.integer_or("workers", 1, 1, 1024)));
+  return data.finish();
 }
 
 // memory is also what decides whether images are decoded once, which may be more.
@@ -44,8 +58,9 @@ Result<void> read_data_section(Fields& train, TrainSpec& out) {
   out.data = TRY(read_data_source(data));
   if (out.data.source->kind() == SampleKind::tokens) return data.finish();
   const std::size_t channels = out.data.source->channels();
-  out.conversion.mean = TRY(read_per_channel(data, "mean", -1e3, channels));
-  out.conversion.std_dev = TRY(read_per_channel(data, "std", 1e-6, channels));
+  out.conversion.mean = TRY(read_per_channel(data, "mean", -kMaxNumber, channels));
+  out.conversion.std_dev = TRY(read_per_channel(data, "std", kMinStd, channels));
+  if (out.data.source->holds_numbers()) return read_number_scaling(data, out);
   out.augmentation = TRY(read_augmentation(data));
   TRY(read_decoding(data, out, out.decoding));
   if (const yaml::Node* augment = data.find("augment");

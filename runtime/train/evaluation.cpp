@@ -26,8 +26,7 @@ Result<void> share_statistics(Engine& engine, Communicator& comm) {
 Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::uint64_t begin,
                               std::uint64_t end, const std::function<std::uint64_t(std::uint64_t)>& sample) {
   const auto batch = static_cast<std::uint64_t>(engine.batch());
-  const std::uint64_t labels_of_row = engine.labels().size() / batch;
-  const auto answers = static_cast<double>(labels_of_row);
+  const auto answers = static_cast<double>(std::max(engine.labels().size(), engine.targets().size()) / batch);
   Totals out;
   std::uint64_t announced = begin;
   for (std::uint64_t at = begin; at < end; at += batch) {
@@ -39,7 +38,11 @@ Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::ui
     TRY(filler.state());
     const BatchResult result = engine.evaluate_batch();
     TRY(engine.status());
-    out.add({result.loss_sum, static_cast<double>(result.correct) / answers, static_cast<double>(counted)});
+    out.add({.loss_sum = result.loss_sum,
+             .correct = static_cast<double>(result.correct) / answers,
+             .rows = static_cast<double>(counted),
+             .generator_loss_sum = 0,
+             .targets = result.target_sums});
   }
   return out;
 }
@@ -48,11 +51,20 @@ Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::ui
 Result<Totals> add_up(const std::vector<Totals>& own, Communicator& comm, int shards) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   const std::size_t block = (static_cast<std::size_t>(shards) + ranks - 1) / ranks;
-  std::vector<std::array<double, 3>> mine(block), all(block * ranks);
-  for (std::size_t i = 0; i < own.size(); ++i) mine[i] = {own[i].loss_sum, own[i].correct, own[i].rows};
+  std::vector<std::array<double, 7>> mine(block), all(block * ranks);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const TargetSums& targets = own[i].targets;
+    mine[i] = {own[i].loss_sum, own[i].correct, own[i].rows,   targets.absolute,
+               targets.squared, targets.found,  targets.marked};
+  }
   TRY(comm.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all))));
   Totals sum;
-  for (const auto& [loss, correct, rows] : all) sum.add({loss, correct, rows});
+  for (const auto& [loss, correct, rows, absolute, squared, found, marked] : all)
+    sum.add({.loss_sum = loss,
+             .correct = correct,
+             .rows = rows,
+             .generator_loss_sum = 0,
+             .targets = {absolute, squared, found, marked}});
   return sum;
 }
 

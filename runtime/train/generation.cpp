@@ -14,6 +14,13 @@ std::span<const LossColumn> Generation::losses() const {
   return columns;
 }
 
+// What a generator gives lies in [-1, 1]. Numbers as they are have no white and black but these.
+Conversion Generation::shown_as() const {
+  if (!parts_.data.train.numbers) return parts_.spec.conversion;
+  const std::vector<double> half(static_cast<std::size_t>(parts_.data.train.shape.channels), 0.5);
+  return {.mean = half, .std_dev = half};
+}
+
 Result<void> Generation::end_epoch(const StepReport& last) {
   parts_.reporter.evaluation_begins(last.epoch);
   last_epoch_ = parts_.reporter.epoch_totals();
@@ -26,8 +33,7 @@ Result<void> Generation::end_epoch(const StepReport& last) {
   TRY(parts_.reporter.epoch(last, report));
   const AveragedWeights averaged(parts_.engine);
   if (parts_.comm.rank() == 0 && !parts_.folder.empty())
-    TRY(write_sample_grid(parts_.engine, parts_.data.train.shape, parts_.spec.conversion, parts_.folder,
-                          last.epoch));
+    TRY(write_sample_grid(parts_.engine, parts_.data.train.shape, shown_as(), parts_.folder, last.epoch));
   return {};
 }
 

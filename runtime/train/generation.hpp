@@ -16,6 +16,7 @@ class Generation final : public Task {
   Result<RunResult> finish(const StepReport& last) override;
 
  private:
+  Conversion shown_as() const;
   Parts parts_;
   Totals last_epoch_;
 };

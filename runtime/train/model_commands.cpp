@@ -6,6 +6,7 @@
 
 #include "runtime/data/images/transform.hpp"
 #include "runtime/train/command_flags.hpp"
+#include "runtime/train/number_commands.hpp"
 #include "runtime/train/onnx.hpp"
 #include "runtime/train/rows.hpp"
 #include "runtime/train/sample_text.hpp"
@@ -84,6 +85,9 @@ Result<std::string> predict(const SavedModel& model, const std::vector<std::stri
 // What is evaluated must be what the model tells apart.
 Result<void> check_classes(const SavedModel& model, const DataParts& data) {
   const InputShape &there = model.manifest.identity.shape, &here = data.train.shape;
+  if (there.targets != here.targets || there.depth != here.depth)
+    return fail(ErrorKind::input, "the data have {} targets and a depth of {}, and the model {} and {}",
+                here.targets, here.depth, there.targets, there.depth);
   if (there.classes != here.classes || there.channels != here.channels || there.height != here.height ||
       there.width != here.width)
     return fail(Error{
@@ -110,6 +114,7 @@ Json matrix_of(const Confusion& confusion, std::size_t classes) {
 }
 
 Result<std::string> evaluate_part(const SavedModel& model, const Dataset& data) {
+  if (data.shape.targets > 0) return evaluate_targets(model, data);
   constexpr std::int64_t kBatch = 64;
   const auto batch = std::min<std::int64_t>(kBatch, static_cast<std::int64_t>(data.count));
   const std::unique_ptr<Engine> engine = TRY(model.make_engine(batch));
@@ -193,6 +198,13 @@ Result<std::string> evaluate_folder(const SavedModel& model, const Flags& flags)
   const InputShape& shape = model.manifest.identity.shape;
   Flags defaults{{"size", fmt::format("[{}, {}]", shape.height, shape.width)},
                  {"classes", std::to_string(shape.classes)}};
+  if (shape.channels == 1) defaults["channels"] = "1";
+  if (model.reads_numbers()) {
+    defaults.erase("size");
+    if (shape.targets > 0) defaults.erase("classes");
+    if (const auto axes = model.manifest.settings.find("data.axes"); axes != model.manifest.settings.end())
+      defaults["axes"] = axes->second;
+  }
   if (model.evaluation.centre_crop)
     defaults["centre-crop"] = fmt::format("{}", *model.evaluation.centre_crop);
   const auto source = TRY(source_of(flags, flags.at("--evaluate"), SourceUse::to_read, defaults));
@@ -269,9 +281,10 @@ Result<std::string> run_model_command(const std::vector<std::string>& all) {
   std::vector<std::string> words = all, images;
   if (words[0] == "--predict") images = take_images(words);
   static const std::vector<std::string> known{
-      "--evaluate",  "--export",  "--checkpoint",  "--from",      "--list",      "--classes",
-      "--test-list", "--damaged", "--first-label", "--image-key", "--label-key", "--channels",
-      "--sample",    "--length",  "--temperature", "--top-k",     "--seed"};
+      "--evaluate",    "--export",  "--checkpoint",  "--from",      "--list",      "--classes",
+      "--test-list",   "--damaged", "--first-label", "--image-key", "--label-key", "--channels",
+      "--samples",     "--labels",  "--targets",     "--axes",      "--sample",    "--length",
+      "--temperature", "--top-k",   "--seed"};
   const Flags flags = TRY(read_flags(words, known));
   TRY(check_flags(flags));
   if (!flags.contains("--checkpoint")) return wrong_option("--checkpoint DIR, of the model, is missing");
@@ -290,7 +303,9 @@ Result<std::string> run_model_command(const std::vector<std::string>& all) {
     return wrong_option(
         fmt::format("--predict is for images, and {} is a language model", model.manifest.identity.model),
         "use --sample TEXT");
-  if (images.empty()) return wrong_option("--predict needs images");
+  if (images.empty())
+    return wrong_option(model.reads_numbers() ? "--predict needs .npy files" : "--predict needs images");
+  if (model.reads_numbers()) return predict_numbers(model, images);
   return predict(model, images);
 }
 

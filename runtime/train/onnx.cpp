@@ -88,6 +88,10 @@ class OnnxGraph {
   Result<void> add_node(std::size_t index, const std::string& output) {
     const Node& node = graph_.nodes[index];
     const OperatorTraits& traits = traits_of(node.operation);
+    if (node.shape.axes == Axes::volume)
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format("{}: models of volumes are not written as ONNX", graph_.model),
+                        .hint = kOtherFile});
     if (traits.onnx == nullptr)
       return fail(
           Error{.kind = ErrorKind::input,

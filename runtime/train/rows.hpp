@@ -14,7 +14,8 @@ inline BatchFiller::Rows rows_of(Engine& engine) {
           engine.labels(),
           engine.tokens(),
           mixed.labels,
-          mixed.own_weights};
+          mixed.own_weights,
+          engine.targets()};
 }
 
 }  // namespace dlrun::runtime

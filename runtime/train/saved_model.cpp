@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/safetensors.hpp"
 #include "runtime/checkpoint/snapshot.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/graph/target_measure.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/models/models.hpp"
 #include "runtime/optim/average.hpp"
@@ -56,7 +57,7 @@ Result<std::vector<double>> numbers_of(const Manifest& manifest, const std::stri
   return out;
 }
 
-Result<Graph> graph_of(const Manifest& manifest) {
+Result<Graph> layers_of(const Manifest& manifest) {
   const Identity& id = manifest.identity;
   if (!manifest.layers.empty()) {
     const yaml::Node node = TRY(yaml::parse(manifest.layers, "the manifest"));
@@ -66,6 +67,13 @@ Result<Graph> graph_of(const Manifest& manifest) {
   if (std::any_of(models().begin(), models().end(), named)) return build_model(id.model, id.shape);
   return bad_input("the manifest", fmt::format("the layers of model '{}' are not in it", id.model),
                    "an older version wrote it: train one step more with this version");
+}
+
+Result<Graph> graph_of(const Manifest& manifest) {
+  Graph out = TRY(layers_of(manifest));
+  if (const auto loss = manifest.settings.find("loss"); loss != manifest.settings.end())
+    set_measure(out, TRY(TargetMeasure::of_text(loss->second)));
+  return out;
 }
 
 // The weights by which the training was evaluated.
@@ -97,8 +105,13 @@ Result<SavedModel> SavedModel::open(const fs::path& folder) {
   const auto channels = static_cast<std::size_t>(out.manifest.identity.shape.channels);
   out.conversion = {TRY(numbers_of(out.manifest, "data.mean")), TRY(numbers_of(out.manifest, "data.std"))};
   for (const auto* numbers : {&out.conversion.mean, &out.conversion.std_dev})
-    if (!numbers->empty() && numbers->size() != channels)
+    if (numbers->size() > 1 && numbers->size() != channels)
       return bad_input(path.string(), "data.mean or data.std has another number of channels than the input");
+  if (const auto scale = TRY(numbers_of(out.manifest, "data.scale")); scale.size() == 1)
+    out.conversion.scale = scale[0];
+  if (const auto found = out.manifest.settings.find("data.transform");
+      found != out.manifest.settings.end() && found->second == "log1p")
+    out.conversion.transform = NumberScaling::Transform::log1p;
   if (const auto share = TRY(numbers_of(out.manifest, "data.centre-crop")); share.size() == 1)
     out.evaluation.centre_crop = share[0];
   out.graph = TRY(graph_of(out.manifest));

@@ -26,6 +26,8 @@ struct SavedModel {
   /// Compiled for batches of so many rows, with its weights.
   Result<std::unique_ptr<Engine>> make_engine(std::int64_t batch) const;
   bool is_language() const { return manifest.identity.shape.kind == SampleKind::tokens; }
+  /// Whether its samples are arrays of numbers, and not images.
+  bool reads_numbers() const { return manifest.settings.contains("data.scale"); }
   bool is_gan() const;
   /// The same for sequences of so many positions at most, where the model takes shorter ones than it was
   /// trained on: they cost less.

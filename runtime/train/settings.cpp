@@ -103,10 +103,16 @@ Settings settings_of(const TrainSpec& spec) {
   out["ema"] = spec.ema ? fmt::format("{}", *spec.ema) : "none";
   out["mixup"] = spec.mixup ? fmt::format("{}", *spec.mixup) : "none";
   out["label-smoothing"] = fmt::format("{}", spec.label_smoothing);
+  if (spec.measure) out["loss"] = spec.measure->text();
   out["precision"] = std::string(runtime::name_of(spec.precision));
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
   out["data.std"] = text_of(spec.conversion.std_dev);
+  if (spec.data.source && spec.data.source->holds_numbers()) {
+    if (const std::string axes = spec.data.source->axes(); !axes.empty()) out["data.axes"] = axes;
+    out["data.scale"] = fmt::format("{}", spec.conversion.scale);
+    out["data.transform"] = spec.conversion.transform == NumberScaling::Transform::log1p ? "log1p" : "none";
+  }
   out["freeze"] = spec.freeze.empty() ? "none" : join(spec.freeze, " ");
   add(out, spec.augmentation);
   out["data.centre-crop"] = spec.decoding.evaluation.centre_crop

@@ -1,6 +1,7 @@
 // See startup.hpp.
 #include "runtime/train/startup.hpp"
 
+#include <algorithm>
 #include <future>
 
 #include <fmt/format.h>
@@ -26,6 +27,20 @@ Result<int> rank_of(const Environment& environment) {
   return static_cast<int>(*rank);
 }
 
+// Where the targets are labels: each is there or is not.
+Result<void> check_label_targets(const TrainSpec& spec, const Dataset& data) {
+  if (!spec.measure || !spec.measure->is_labels()) return {};
+  const auto bad = std::find_if(data.targets.begin(), data.targets.end(),
+                                [](float target) { return target != 0 && target != 1; });
+  if (bad == data.targets.end()) return {};
+  const std::int64_t at = bad - data.targets.begin();
+  return bad_input(
+      spec.data.source->place(),
+      fmt::format("target {} of sample {} is {}, and train.loss sigmoid-cross-entropy needs 0 or 1",
+                  at % data.shape.targets, at / data.shape.targets, *bad),
+      "for numbers, choose another loss: mean-squared-error, mean-absolute-error, huber");
+}
+
 // How many there are before they have met; where nothing tells, more than one. One's gradients stay where
 // they are.
 int ranks_of(const Environment& environment) {
@@ -48,9 +63,20 @@ Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
 std::vector<InputShape> small_shapes(const DataSource& source) {
   if (source.kind() == SampleKind::tokens) return {token_sequences(2, 2)};
   std::vector<InputShape> out;
+  if (source.channels() == 0) return out;  // the files alone tell
   for (const std::int64_t side : {28, 32, 224, 299})
     out.push_back({static_cast<std::int64_t>(source.channels()), side, side, 2});
   return out;
+}
+
+// Where the files alone tell how many channels there are.
+Result<void> check_channels(const Conversion& conversion, const InputShape& shape) {
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  for (const auto& [key, numbers] : {std::pair{"mean", &conversion.mean}, {"std", &conversion.std_dev}})
+    if (numbers->size() > 1 && numbers->size() != channels)
+      return fail(ErrorKind::input, "train.data.{} has {} numbers for {}", key, numbers->size(),
+                  counted(channels, "channel"));
+  return {};
 }
 
 Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
@@ -61,6 +87,15 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
         Error{.kind = ErrorKind::input,
               .what = fmt::format("model '{}' is not a language model, and the data are tokens", spec.model),
               .hint = "choose a language model, or data of images"});
+  if (spec.measure) {
+    TRY(check_target_loss(out));
+    set_measure(out, *spec.measure);
+  }
+  if (shape.classes < 2 && shape.targets == 0 && purpose_of(spec.model) != Purpose::generate)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("model '{}' learns labels, and train.data has none", spec.model),
+                      .hint = "name them by train.data.labels, or choose a GAN"});
+  TRY(check_channels(spec.conversion, shape));
   TRY(check_patterns(out, spec.patterns));
   if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
   if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));
@@ -89,9 +124,13 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "train.freeze is supported on CPUs only",
                       .hint = "set train.device to cpu, or remove train.freeze"});
+  if (shape.targets > 0)
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "data with targets are supported on CPUs only, and a GPU was found",
+                      .hint = "set train.device to cpu"});
   options.ranks = ranks_of(environment);
   // Mixed images are no bytes.
-  if (!spec.mixup)
+  if (!spec.mixup && !spec.data.source->holds_numbers())
     options.pixels = input_scaling_of(spec.conversion, static_cast<std::size_t>(shape.channels));
   auto engine =
       TRY(compile_cuda(*out.device.library, TRY(graph_of(spec, shape)), options, out.device.number));
@@ -125,7 +164,8 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
   const std::string recipe = fmt::format("{} {} {} {} {}", spec.optimizer.no_decay.text(), spec.accumulate,
-                                         spec.label_smoothing, spec.ema.value_or(0), spec.mixup.value_or(0));
+                                         spec.label_smoothing, spec.ema.value_or(0), spec.mixup.value_or(0)) +
+                             (spec.measure ? " " + spec.measure->text() : std::string());
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),
@@ -177,6 +217,7 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   auto made = engine.get();
   auto loaded = data.get();
   TRY(std::move(loaded).map([&](DataParts parts) { out.data = std::move(parts); }));
+  for (const Dataset* part : {&out.data.train, &out.data.test}) TRY(check_label_targets(spec, *part));
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
   TRY(std::move(connected));
   if (out.comm->rank() == rank) return {};
@@ -201,6 +242,9 @@ Result<std::string> check_job(const TrainSpec& spec) {
   if (shape.kind == SampleKind::tokens)
     return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,
                        counted(shape.height, "token"), shape.classes);
+  if (shape.targets > 0)
+    return fmt::format("job file OK: {} on samples of {} x {} x {}, {}", spec.model, shape.channels,
+                       shape.height, shape.width, counted(shape.targets, "target"));
   return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }

@@ -32,6 +32,8 @@ class Task {
 
   /// How many answers `BatchResult::correct` counts per row.
   virtual double answers_per_row() const = 0;
+  /// Whether answers are right or wrong.
+  virtual bool has_accuracy() const { return true; }
   /// The losses of a step, for metrics.
   virtual std::span<const LossColumn> losses() const = 0;
 

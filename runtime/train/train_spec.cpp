@@ -174,6 +174,28 @@ Result<double> read_label_smoothing(Fields& train, const TrainSpec& spec) {
                         "remove train.label-smoothing");
 }
 
+// loss: huber, or {name: huber, delta: 0.5}
+Result<void> read_loss(Fields& train, TrainSpec& out) {
+  const Node* node = train.find("loss");
+  if (out.data.source->has_targets()) out.measure = TargetMeasure{};
+  if (node == nullptr) return {};
+  if (!out.measure)
+    return yaml::error_at(*node, "train.loss is for data that have targets, and these have none",
+                          "remove train.loss, or name the targets: data: {targets: NAME}");
+  TargetMeasure& measure = *out.measure;
+  if (node->kind != yaml::Kind::map) {
+    measure.measure =
+        static_cast<op::TargetLoss::Measure>(TRY(yaml::as_choice(*node, "train.loss", target_measures())));
+    return {};
+  }
+  Fields loss = TRY(Fields::of(*node, "train.loss"));
+  measure.measure = static_cast<op::TargetLoss::Measure>(
+      TRY(yaml::as_choice(*TRY(loss.require("name")), "train.loss.name", target_measures())));
+  if (measure.measure == op::TargetLoss::Measure::huber)
+    measure.delta = TRY(loss.number_or("delta", 1, 1e-9, 1e9));
+  return loss.finish();
+}
+
 Result<Precision> read_precision(Fields& train) {
   static const std::vector<std::string> names = {"f32", "tf32", "bf16"};
   static constexpr std::array precisions{Precision::f32, Precision::tf32, Precision::bf16};
@@ -367,6 +389,26 @@ Result<void> read_target(Fields& train, TrainSpec& out) {
   return yaml::error_at(*stop, "train.stop-at needs accuracy or loss", "write stop-at: {accuracy: 0.92}");
 }
 
+// What needs classes, or a GPU, does not go with targets.
+Result<void> check_targets(Fields& train, const TrainSpec& spec) {
+  if (!spec.measure) return {};
+  if (spec.device == TrainSpec::Device::cuda)
+    return yaml::error_at(*train.find("device"),
+                          "data with targets are supported on CPUs only, and train.device is cuda",
+                          "set train.device to cpu");
+  if (spec.stop_at_accuracy && !spec.measure->is_labels())
+    return yaml::error_at(*train.find("stop-at"),
+                          fmt::format("train.stop-at.accuracy needs answers that are right or wrong, and "
+                                      "train.loss is {}",
+                                      spec.measure->text()),
+                          "write stop-at: {loss: 0.1}");
+  for (const char* key : {"label-smoothing", "mixup"})
+    if (const Node* node = train.find(key))
+      return yaml::error_at(*node, fmt::format("train.{} is for classes, and train.data has targets", key),
+                            fmt::format("remove train.{}", key));
+  return {};
+}
+
 Result<void> read_model(Fields& train, TrainSpec& out) {
   const Node* node = TRY(train.require("model"));
   if (node->kind == yaml::Kind::map) {
@@ -421,6 +463,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.patterns = TRY(read_patterns(fields));
   out.schedule = TRY(read_schedule(fields, out));
   if (fields.has("clip-norm")) out.clip_norm = TRY(fields.number_or("clip-norm", 1, 1e-12, 1e12));
+  TRY(read_loss(fields, out));
   out.label_smoothing = TRY(read_label_smoothing(fields, out));
   if (fields.has("mixup")) out.mixup = TRY(fields.number_or("mixup", 0.2, 0.05, 2));
   if (fields.has("ema")) out.ema = TRY(fields.number_or("ema", 0.9999, 0.01, 1 - 1e-7));
@@ -443,6 +486,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
                           "train.freeze is supported on CPUs only, and train.device is cuda",
                           "set train.device to cpu, or remove train.freeze");
   TRY(read_target(fields, out));
+  TRY(check_targets(fields, out));
   out.evaluate = TRY(read_evaluate(fields, out.data));
   return fields.finish();
 }

@@ -13,6 +13,7 @@
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/data_format.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/graph/target_measure.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/train/graph_checks.hpp"
 #include "runtime/train/init_weights.hpp"
@@ -111,8 +112,9 @@ struct TrainSpec {
   std::optional<TraceSpec> trace;
   std::optional<double> clip_norm;  // of the gradients of all parameters together
   double label_smoothing = 0;
-  std::optional<double> mixup;  // alpha
-  std::optional<double> ema;    // the decay of an average of the weights, by which the model is evaluated
+  std::optional<TargetMeasure> measure;  // where the data has targets
+  std::optional<double> mixup;           // alpha
+  std::optional<double> ema;  // the decay of an average of the weights, by which the model is evaluated
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
   std::optional<double> stop_at_loss;
   std::optional<EvaluateSpec> evaluate;  // of language models

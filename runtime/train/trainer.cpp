@@ -51,7 +51,8 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
   if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
-  parts_.reporter.set_losses(task_->losses());
+  parts_.reporter.set_losses(task_->losses(),
+                             task_->has_accuracy() ? Reporter::Accuracy::told : Reporter::Accuracy::none);
   parts_.reporter.set_unit(unit_of(parts.data.train.shape));
   // A device that sums inside of its step does not tell how long it waits there.
   take_shards();
@@ -133,7 +134,8 @@ void Trainer::store_totals(const BatchResult& result, std::uint64_t rows) {
   store({.totals = {.loss_sum = result.loss_sum,
                     .correct = static_cast<double>(result.correct) / task_->answers_per_row(),
                     .rows = static_cast<double>(rows),
-                    .generator_loss_sum = result.generator_loss_sum},
+                    .generator_loss_sum = result.generator_loss_sum,
+                    .targets = result.target_sums},
          .requests = asked_},
         parts_.engine.spare_slots());
 }
@@ -179,8 +181,9 @@ void Trainer::announce_ahead() {
 
 // Each rank tells of its own.
 void Trainer::report_dropped() {
-  for (const std::string& image : train_filler_.take_dropped())
-    fmt::print(stderr, "dlrun-train: damaged image left out: {}\n", image);
+  const char* const thing = parts_.data.train.numbers ? "sample" : "image";
+  for (const std::string& dropped : train_filler_.take_dropped())
+    fmt::print(stderr, "dlrun-train: damaged {} left out: {}\n", thing, dropped);
 }
 
 // The rows of the batch behind the one under way. Not beyond the epoch: what comes then may be an evaluation,

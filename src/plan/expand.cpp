@@ -21,7 +21,7 @@ using yaml::Kind;
 using yaml::Node;
 
 // Of a list, each item.
-constexpr std::array<std::string_view, 11> kPaths{
+constexpr std::array<std::string_view, 13> kPaths{
     "checkpoint.dir",
     "checkpoint.files",
     "environment.activate",
@@ -29,7 +29,9 @@ constexpr std::array<std::string_view, 11> kPaths{
     "environment.container.mounts",
     "environment.module-paths",
     "train.data.dir",
+    "train.data.file",
     "train.data.list",
+    "train.data.test-file",
     "train.data.test-list",
     "train.init-from",
     "train.init-from.file",

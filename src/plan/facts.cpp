@@ -119,7 +119,7 @@ void make_data_path_absolute(yaml::Node& train, const JobSpec& spec) {
   const yaml::Node* data = train.find("data");
   if (data == nullptr) return;
   yaml::Node changed = *data;
-  for (const char* key : {"dir", "list", "test-list"}) {
+  for (const char* key : {"dir", "file", "list", "test-file", "test-list"}) {
     const yaml::Node* path = data->find(key);
     if (path == nullptr || path->kind != yaml::Kind::scalar || path->scalar.empty()) continue;
     changed.set(key, absolute_path(*path, spec));

@@ -4,8 +4,12 @@
 
 #include "runtime/checkpoint/manifest.hpp"
 #include "runtime/checkpoint/safetensors.hpp"
+#include "runtime/data/numbers/npy_header.hpp"
+#include "runtime/data/numbers/number_array.hpp"
+#include "runtime/data/numbers/zip.hpp"
 #include "runtime/train/train_spec.hpp"
 #include "tests/fuzz/mutate.hpp"
+#include "tests/unit/data/number_support.hpp"
 
 using namespace dlrun;
 using test::Mutator;
@@ -77,5 +81,46 @@ checkpoint: {dir: /tmp/c, every: 5steps, keep: 2}
     const auto tree = yaml::parse(mutator.next(), "job.yaml");
     REQUIRE(is_sound(tree));
     if (tree) REQUIRE(is_sound(runtime::read_train_spec(*tree)));
+  }
+}
+
+TEST_CASE("a damaged header of a NumPy array, whose numbers can be counted where it is read") {
+  const std::string header = test::npy("<f4", "(12, 3, 224, 224)", "");
+  Mutator mutator({header, test::npy("|u1", "(4,)", "")},
+                  {"'descr': ", "(", ")", ",", "'", "18446744073709551615", "'<f8'", "[('a', '<f4')]", "True",
+                   "\xff\xff", "{", "}"});
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string text = mutator.next();
+    const auto read =
+        runtime::parse_npy_header({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, "x.npy");
+    REQUIRE(is_sound(read));
+    if (read) REQUIRE(read->numbers <= runtime::kMaxNumbers);
+  }
+}
+
+TEST_CASE("a damaged ZIP file never names bytes outside of it, and its members are what their sums say") {
+  const std::string array = test::npy("<f4", "(8,)", test::raw_bytes(test::counting(8)));
+  Mutator mutator(
+      {test::npz({{"x", array}, {"y", array}}, test::Packing::stored),
+       test::npz({{"x", array}}, test::Packing::deflated)},
+      {"PK\x05\x06", "PK\x01\x02", "PK\x03\x04", "PK\x06\x07", std::string(4, '\xff'), std::string(8, '\0')});
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string content = mutator.next();
+    const runtime::ReadableFile file{
+        .name = "x.npz",
+        .size = content.size(),
+        .read = [&](std::uint64_t offset, std::span<std::uint8_t> room) -> Result<void> {
+          REQUIRE(offset + room.size() <= content.size());
+          std::copy_n(content.begin() + static_cast<std::ptrdiff_t>(offset), room.size(), room.begin());
+          return {};
+        }};
+    const auto members = runtime::read_zip_directory(file);
+    REQUIRE(is_sound(members));
+    if (!members) continue;
+    for (const runtime::ZipMember& member : *members) {
+      const auto bytes = runtime::read_zip_member(file, member);
+      REQUIRE(is_sound(bytes));
+      if (bytes) REQUIRE(bytes->size() == member.size);
+    }
   }
 }

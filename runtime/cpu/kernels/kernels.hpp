@@ -69,6 +69,17 @@ void max_pool_relu(View out, std::uint8_t* argmax, ConstView in, const PoolShape
 void max_pool_backward(View in_gradient, ConstView out_gradient, const std::uint8_t* argmax,
                        const PoolShape& shape);
 
+// The same of volumes; the element is (depth x window + row) x window + column.
+struct VolumePoolShape {
+  std::int64_t planes;
+  std::int64_t in_depth, in_height, in_width, out_depth, out_height, out_width, inner;
+  std::int64_t window, stride, padding;
+};
+void max_pool(View out, std::uint8_t* argmax, ConstView in, const VolumePoolShape& shape,
+              Activation activation);
+void max_pool_backward(View in_gradient, ConstView out_gradient, const std::uint8_t* argmax,
+                       const VolumePoolShape& shape);
+
 // The mean over height x width: [planes][area][inner] to [planes][inner] and its gradient.
 void average_pool(View out, ConstView in, std::int64_t planes, std::int64_t area, std::int64_t inner);
 void average_pool_backward(View in_gradient, ConstView out_gradient, std::int64_t planes, std::int64_t area,

@@ -18,13 +18,14 @@ class WindowAveragePool final : public Operator {
     const algorithm kind = spec.counted == Padding::counts && spec.padding > 0
                                ? algorithm::pooling_avg_include_padding
                                : algorithm::pooling_avg_exclude_padding;
-    const Dims strides{spec.stride, spec.stride}, window{spec.window, spec.window};
-    const Dims near{spec.padding, spec.padding};
+    const std::size_t sides = dims_of(in.desc).size() - 2;
+    const Dims strides(sides, spec.stride), window(sides, spec.window), near(sides, spec.padding);
     const auto beyond = [&](std::int64_t from, std::int64_t to) {
       return std::max<std::int64_t>((to - 1) * spec.stride + spec.window - from - spec.padding, 0);
     };
     const Shape &from = plan.input_shape(), &to = plan.node().shape;
-    const Dims far{beyond(from.height, to.height), beyond(from.width, to.width)};
+    Dims far{beyond(from.height, to.height), beyond(from.width, to.width)};
+    if (from.axes == Axes::volume) far.insert(far.begin(), beyond(from.depth, to.depth));
     const Windows windows{kind, strides, window, near, far};
     const auto desc = describe_forward(plan, windows);
     forward_ = Call(Forward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
@@ -56,7 +57,7 @@ class WindowAveragePool final : public Operator {
                              of.strides, of.window, of.near, of.far);
 #else
     return describe<Forward>(plan.engine(), attributes(), dnnl::prop_kind::forward_training, of.kind, in, out,
-                             of.strides, of.window, Dims{0, 0}, of.near, of.far);
+                             of.strides, of.window, Dims(of.window.size(), 0), of.near, of.far);
 #endif
   }
   static Backward::primitive_desc describe_backward_data(Plan& plan, const Windows& of,
@@ -67,7 +68,7 @@ class WindowAveragePool final : public Operator {
                                        of.far);
 #else
     return describe_backward<Backward>(plan.engine(), hint, of.kind, in, out, of.strides, of.window,
-                                       Dims{0, 0}, of.near, of.far);
+                                       Dims(of.window.size(), 0), of.near, of.far);
 #endif
   }
 

@@ -16,7 +16,7 @@ class BatchNorm final : public Operator {
  public:
   BatchNorm(Plan& plan, const op::BatchNorm& spec)
       : spec_(spec), frozen_(plan.node().weights == Weights::frozen), channels_(plan.node().shape.channels) {
-    rows_ = plan.batch() * plan.node().shape.height * plan.node().shape.width;
+    rows_ = plan.batch() * plan.node().shape.elements() / channels_;
     plan.set_layout(plan.output(), plan.input().desc, plan.input().precision, plan.input().extents);
     plan.output().gradient_only_read = plan.output().value_not_read = true;
     declare_parameters(plan);

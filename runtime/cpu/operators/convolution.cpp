@@ -19,22 +19,29 @@ using BackwardData = dnnl::convolution_backward_data;
 
 struct Geometry {
   Dims strides, padding;
-  explicit Geometry(const op::Convolution& spec)
-      : strides{spec.stride, spec.stride}, padding{spec.padding, spec.padding_width} {}
+  // Of images or, with an axis more, of volumes.
+  Geometry(const op::Convolution& spec, std::size_t dims)
+      : strides(dims - 2, spec.stride), padding(dims - 2, spec.padding) {
+    padding.back() = spec.padding_width;
+  }
 };
 
 // What oneDNN calls the weights: with an axis for the groups where there are some.
-Dims weight_dims(const op::Convolution& spec, std::int64_t channels) {
+Dims weight_dims(const op::Convolution& spec, std::int64_t channels, std::size_t dims) {
   const std::int64_t groups = spec.groups;
-  if (groups == 1) return {spec.filters, channels, spec.kernel, spec.kernel_width};
-  return {groups, spec.filters / groups, channels / groups, spec.kernel, spec.kernel_width};
+  Dims out{spec.filters / groups, channels / groups};
+  if (groups != 1) out.insert(out.begin(), groups);
+  for (std::size_t axis = 3; axis < dims; ++axis) out.push_back(spec.kernel);
+  out.push_back(spec.kernel_width);
+  return out;
 }
 
 Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
                                      const Desc& target) {
-  const Geometry geometry(spec);
+  const std::size_t dims = dims_of(source).size();
+  const Geometry geometry(spec, dims);
   const Desc weights =
-      any_layout(weight_dims(spec, channels_of(source)), data_type(plan.options().precision));
+      any_layout(weight_dims(spec, channels_of(source), dims), data_type(plan.options().precision));
   const auto attribute = attributes(spec.activation, spec.slope);
   if (spec.bias == Bias::none)
     return describe<Forward>(plan.engine(), attribute, prop_kind::forward_training,
@@ -47,8 +54,9 @@ Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, co
 
 BackwardWeights::primitive_desc weights_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
                                              const Desc& gradient, const Forward::primitive_desc& hint) {
-  const Geometry geometry(spec);
-  const Desc weights = any_layout(weight_dims(spec, channels_of(source)), DataType::f32);
+  const std::size_t dims = dims_of(source).size();
+  const Geometry geometry(spec, dims);
+  const Desc weights = any_layout(weight_dims(spec, channels_of(source), dims), DataType::f32);
   if (spec.bias == Bias::none)
     return describe_backward<BackwardWeights>(plan.engine(), hint, algorithm::convolution_direct, source,
                                               weights, gradient, geometry.strides, geometry.padding,
@@ -195,22 +203,24 @@ class Convolution final : public Operator {
                                    Buffer* gradient) const {
     const Tensor& in = plan.input();
     const Tensor& out = plan.output();
+    if (plan.input_shape().axes == Axes::volume) return std::nullopt;
     if (bias_ || spec.groups != 1 || plan.options().precision != Precision::f32 || source_.convert)
       return std::nullopt;
     const kernels::WeightShape shape{in.extents,  out.extents,  spec.kernel,       spec.kernel_width,
                                      spec.stride, spec.padding, spec.padding_width};
     if (!kernels::prefers_weight_products(shape)) return std::nullopt;
-    if (blocks_of_products(weight_dims(spec, plan.input_shape().channels), shape) != lies)
+    if (blocks_of_products(weight_dims(spec, plan.input_shape().channels, 4), shape) != lies)
       return std::nullopt;
     const std::size_t bytes = kernels::weight_products_scratch(shape) * sizeof(float);
     return Products{shape, source_.buffer, out.gradients[0], gradient, plan.scratch(bytes, Pass::backward)};
   }
 
   void make_backward_data(Plan& plan, const op::Convolution& spec, const Forward::primitive_desc& hint) {
-    const Geometry geometry(spec);
     Tensor& in = plan.input();
+    const std::size_t dims = dims_of(in.desc).size();
+    const Geometry geometry(spec, dims);
     const Desc weights =
-        any_layout(weight_dims(spec, plan.input_shape().channels), data_type(plan.options().precision));
+        any_layout(weight_dims(spec, plan.input_shape().channels, dims), data_type(plan.options().precision));
     const auto desc = describe_backward<BackwardData>(
         plan.engine(), hint, algorithm::convolution_direct, in.gradient_desc(), weights,
         plan.output().gradient_desc(), geometry.strides, geometry.padding, geometry.padding);
@@ -239,7 +249,7 @@ class Convolution final : public Operator {
 std::optional<Desc> preferred_source(Plan& plan, const Node& node, const op::Convolution& spec) {
   const DataType type = data_type(plan.options().precision);
   const Shape& from = plan.node().shape;
-  const Desc source = any_layout({plan.batch(), from.channels, from.height, from.width}, type);
+  const Desc source = any_layout(dims_of(activation_desc(plan.batch(), from, type, {})), type);
   return forward_desc(plan, spec, source, activation_desc(plan.batch(), node.shape, type, plan.layout()))
       .src_desc();
 }

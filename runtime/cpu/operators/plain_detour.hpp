@@ -8,7 +8,7 @@
 namespace dlrun::runtime {
 
 inline Desc side_by_side(const Desc& desc) {
-  return {dims_of(desc), type_of(desc), Tag::nhwc};
+  return {dims_of(desc), type_of(desc), tag_of({Tag::nhwc, 0}, dims_of(desc).size())};
 }
 
 // What a primitive writes: the tensor itself, or a copy that `deliver` brings there.

@@ -15,7 +15,7 @@ namespace dlrun::runtime {
 namespace {
 
 InputShape image_shape(const ImageSpec& spec, const ImageSet& set) {
-  return {.channels = 3,
+  return {.channels = spec.channels,
           .height = spec.height,
           .width = spec.width,
           .classes = static_cast<std::int64_t>(set.classes.size())};
@@ -38,7 +38,7 @@ std::vector<std::string> decode_into(std::span<std::byte> room, const std::vecto
       if (!image)
         problems[i] = image.error().text();
       else
-        put_planes(fitted(*image, shape.width, shape.height), 3, Side::as_it_is,
+        put_planes(fitted(*image, shape.width, shape.height), shape.channels, Side::as_it_is,
                    reinterpret_cast<std::uint8_t*>(room.data()) + i * stride);
     }
   };
@@ -124,7 +124,7 @@ Result<DataParts> load_images(const ImageSpec& spec) {
   const ImageSet set = TRY(find_images(spec));
   const InputShape shape = image_shape(spec, set);
   const std::uint64_t decoded =
-      static_cast<std::uint64_t>(3 * shape.height * shape.width) * (set.train.size() + set.test.size());
+      static_cast<std::uint64_t>(shape.numbers()) * (set.train.size() + set.test.size());
   DataParts out;
   if (!spec.is_list()) out.classes = set.classes;
   if (spec.keep == ImageSpec::Keep::compressed || decoded > spec.memory) {

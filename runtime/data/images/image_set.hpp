@@ -18,6 +18,7 @@ struct ImageSpec {
   std::filesystem::path directory = {};  // of a list: what its paths are relative to; empty: its own folder
   std::filesystem::path list = {}, test_list = {};
   std::int64_t classes = 10;  // of a list
+  std::int64_t channels = 3;  // 1: grey
   std::int64_t height = 224, width = 224;
   Damaged damaged = Damaged::refused;  // images that cannot be decoded
   double train_share = 1;              // below 1 there may be no test images

@@ -11,7 +11,7 @@ using yaml::Fields;
 class ImageSource final : public DataSource {
  public:
   explicit ImageSource(ImageSpec spec) : spec_(std::move(spec)) {}
-  std::size_t channels() const override { return 3; }
+  std::size_t channels() const override { return static_cast<std::size_t>(spec_.channels); }
   Result<InputShape> probe() const override { return probe_images(spec_); }
   Result<DataParts> load(std::uint64_t) const override { return load_images(spec_); }
   bool keeps_images() const override { return !is_packed(spec_.directory); }
@@ -21,12 +21,14 @@ class ImageSource final : public DataSource {
   ImageSpec spec_;
 };
 
-// size; damaged: refuse | drop
+// size; channels; damaged: refuse | drop
 Result<ImageSpec> read_images(Fields& data, double train_share) {
   ImageSpec out{.train_share = train_share};
   const ImageSize size = TRY(read_image_size(data));
   out.height = size.height;
   out.width = size.width;
+  out.channels = TRY(data.integer_or("channels", out.channels, 1, 3));
+  if (out.channels == 2) return yaml::error_at(*data.find("channels"), "train.data.channels must be 1 or 3");
   out.damaged = TRY(read_damaged(data));
   out.memory = TRY(data.size_or("memory", out.memory));
   // Every epoch cuts other parts out of them.
@@ -45,6 +47,10 @@ DataFormat::Read read_images_section, read_list_section;
 Result<std::shared_ptr<const DataSource>> read_images_section(Fields& data, double train_share) {
   ImageSpec out = TRY(read_images(data, train_share));
   out.directory = TRY(data.text("dir"));
+  if (out.channels != 3 && is_packed(out.directory))
+    return yaml::error_at(*data.find("channels"),
+                          "train.data.channels is 1, and the images of this folder were packed with 3",
+                          "remove channels, or name the folder of the images themselves");
   return make_image_source(std::move(out));
 }
 

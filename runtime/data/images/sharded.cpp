@@ -74,7 +74,7 @@ Result<Dataset> load_part(const ImageSpec& spec, const Json& about, const std::s
     return bad_shards(path, "does not match its checksum");
   if (text.size() % kEntryBytes != 0) return bad_shards(path, fmt::format("has {} bytes", text.size()));
   Dataset out;
-  out.shape = {.channels = 3, .height = spec.height, .width = spec.width, .classes = classes};
+  out.shape = {.channels = spec.channels, .height = spec.height, .width = spec.width, .classes = classes};
   out.damaged = spec.damaged;
   out.count = text.size() / kEntryBytes;
   const auto encoded = std::make_shared<EncodedSamples>();
@@ -111,7 +111,7 @@ bool is_sharded(const fs::path& folder) {
 
 Result<InputShape> probe_sharded(const ImageSpec& spec) {
   const auto classes = TRY(classes_of(TRY(read_about(spec.directory)), spec.directory));
-  return InputShape{.channels = 3,
+  return InputShape{.channels = spec.channels,
                     .height = spec.height,
                     .width = spec.width,
                     .classes = static_cast<std::int64_t>(classes.size())};

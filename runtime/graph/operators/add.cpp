@@ -19,6 +19,7 @@ const OperatorTraits& add_traits() {
             return left;
           },
       .onnx = [](const Operation&) { return OnnxForm{.type = "Add"}; },
+      .takes_volume = true,
       .backward_reads_output = true};
   return row;
 }

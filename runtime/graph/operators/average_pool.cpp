@@ -16,10 +16,8 @@ Shape shape(const op::AveragePool& spec, ShapeContext& in) {
   // Which zeros beyond the edge count is not the same everywhere; nobody needs both at once.
   if (spec.edge == Edge::kept && spec.padding != 0 && spec.counted == Padding::counts)
     in.refuse("average pooling keeps the edge or counts its padding, not both");
-  const Shape from = in.inputs[0];
-  const Window window{spec.window, spec.stride, spec.padding, spec.edge};
-  return {from.channels, windowed(in, "average pooling", from.height, window),
-          windowed(in, "average pooling", from.width, window)};
+  return windowed_shape(in, "average pooling", in.inputs[0].channels,
+                        {spec.window, spec.stride, spec.padding, spec.edge});
 }
 
 }  // namespace
@@ -35,7 +33,8 @@ const OperatorTraits& average_pool_traits() {
         OnnxForm out = onnx_pool("AveragePool", spec);
         out.attributes.push_back({"count_include_pad", std::int64_t{spec.counted == Padding::counts}});
         return out;
-      })};
+      }),
+      .takes_volume = true};
   return row;
 }
 

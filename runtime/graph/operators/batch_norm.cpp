@@ -27,6 +27,7 @@ const OperatorTraits& batch_norm_traits() {
       .onnx = by([](const op::BatchNorm& spec) {
         return OnnxForm{.type = "BatchNormalization", .attributes = {{"epsilon", spec.epsilon}}};
       }),
+      .takes_volume = true,
       .keeps_relu = true,
       .backward_reads_input = true};
   return row;

@@ -21,8 +21,13 @@ Result<Operation> read(yaml::Fields& fields, const yaml::Node& value) {
 
 Shape shape(const op::Convolution& spec, ShapeContext& in) {
   const Shape from = in.inputs[0];
-  const Shape to{spec.filters, windowed(in, in.name, from.height, {spec.kernel, spec.stride, spec.padding}),
-                 windowed(in, in.name, from.width, {spec.kernel_width, spec.stride, spec.padding_width})};
+  const Window window{spec.kernel, spec.stride, spec.padding};
+  Shape to = windowed_shape(in, in.name, spec.filters, window);
+  if (from.axes == Axes::volume && (spec.kernel != spec.kernel_width || spec.padding != spec.padding_width))
+    in.refuse(fmt::format("{} moves over a volume, where windows are cubes: write one number for the kernel",
+                          in.name));
+  if (spec.kernel != spec.kernel_width || spec.padding != spec.padding_width)
+    to.width = windowed(in, in.name, from.width, {spec.kernel_width, spec.stride, spec.padding_width});
   if (spec.groups < 1 || from.channels % spec.groups != 0 || spec.filters % spec.groups != 0)
     in.refuse(fmt::format("{} cannot divide {} channels and {} filters into {} groups", in.name,
                           from.channels, spec.filters, spec.groups));
@@ -31,7 +36,9 @@ Shape shape(const op::Convolution& spec, ShapeContext& in) {
 
 std::vector<ParameterRule> parameters(const op::Convolution& spec, const Shape& from) {
   const std::int64_t channels = from.channels / spec.groups;
-  auto weights = filters({spec.filters, channels, spec.kernel, spec.kernel_width}, channels, spec.init_std);
+  std::vector<std::int64_t> shape{spec.filters, channels, spec.kernel, spec.kernel_width};
+  if (from.axes == Axes::volume) shape.insert(shape.begin() + 2, spec.kernel);
+  auto weights = filters(std::move(shape), channels, spec.init_std);
   return spec.bias == Bias::none ? weights : with_bias(std::move(weights), spec.filters, spec.init_std);
 }
 
@@ -44,7 +51,8 @@ const OperatorTraits& convolution_traits() {
       .shape = shape_by([](const op::Convolution& spec, ShapeContext& in) { return shape(spec, in); }),
       .parameters = by([](const op::Convolution& spec, const Shape& from) { return parameters(spec, from); }),
       .products = by([](const op::Convolution& spec, const Shape& from, const Shape& to) {
-        return to.elements() * (from.channels / spec.groups) * spec.kernel * spec.kernel_width;
+        const std::int64_t deep = from.axes == Axes::volume ? spec.kernel : 1;
+        return to.elements() * (from.channels / spec.groups) * deep * spec.kernel * spec.kernel_width;
       }),
       .onnx = by([](const op::Convolution& spec) {
         return OnnxForm{.type = "Conv",
@@ -54,6 +62,7 @@ const OperatorTraits& convolution_traits() {
                                                             spec.padding_width}},
                                        {"group", spec.groups}}};
       }),
+      .takes_volume = true,
       .backward_reads_input = true,
       .backward_reads_output = true};
   return row;

@@ -6,16 +6,16 @@ namespace dlrun::runtime {
 
 namespace {
 
-// A number, or "classes".
+// A number, or "classes", or "targets", which are the same word for other data.
 Result<Operation> read(yaml::Fields& fields, const yaml::Node& value) {
-  if (value.kind == yaml::Kind::scalar && value.scalar == "classes")
+  if (value.kind == yaml::Kind::scalar && (value.scalar == "classes" || value.scalar == "targets"))
     return Operation(op::FullyConnected{.outputs = op::FullyConnected::kOnePerClass});
   return Operation(op::FullyConnected{
       .outputs = TRY(yaml::as_integer(value, fields.path("fully-connected"), 1, kMaxOutputs))});
 }
 
 Shape shape(op::FullyConnected& spec, const ShapeContext& in) {
-  if (spec.outputs == op::FullyConnected::kOnePerClass) spec.outputs = in.data.classes;
+  if (spec.outputs == op::FullyConnected::kOnePerClass) spec.outputs = in.data.outputs();
   return {spec.outputs, 1, 1};
 }
 

@@ -12,7 +12,8 @@ const OperatorTraits& global_average_pool_traits() {
       .shape = [](Operation&, ShapeContext& in) -> Shape {
         return {in.inputs[0].channels, 1, 1};
       },
-      .onnx = [](const Operation&) { return OnnxForm{.type = "GlobalAveragePool"}; }};
+      .onnx = [](const Operation&) { return OnnxForm{.type = "GlobalAveragePool"}; },
+      .takes_volume = true};
   return row;
 }
 

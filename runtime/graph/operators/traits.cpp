@@ -39,6 +39,8 @@ Shape shape_of_sequence(Operation&, ShapeContext& in) {
 
 std::string text(const Shape& shape) {
   if (shape.axes == Axes::sequence) return fmt::format("{} x {}", shape.positions(), shape.features());
+  if (shape.axes == Axes::volume)
+    return fmt::format("{}x{}x{}x{}", shape.channels, shape.depth, shape.height, shape.width);
   return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
 }
 
@@ -53,6 +55,16 @@ std::int64_t windowed(ShapeContext& in, std::string_view what, std::int64_t exte
   const bool one_more = window.edge == Edge::kept && room % window.stride != 0 &&
                         places * window.stride < extent + window.padding;
   return places + (one_more ? 1 : 0);
+}
+
+Shape windowed_shape(ShapeContext& in, std::string_view what, std::int64_t channels, const Window& window) {
+  const Shape from = in.inputs[0];
+  Shape out = from;
+  out.channels = channels;
+  if (from.axes == Axes::volume) out.depth = windowed(in, what, from.depth, window);
+  out.height = windowed(in, what, from.height, window);
+  out.width = windowed(in, what, from.width, window);
+  return out;
 }
 
 std::vector<ParameterRule> filters(std::vector<std::int64_t> shape, std::int64_t channels, float init_std) {

@@ -38,6 +38,8 @@ struct Window {
   std::int64_t size, stride, padding;
   Edge edge = Edge::dropped;
 };
+/// A volume or an image of so many channels, with the window moved over each side of `from`.
+Shape windowed_shape(ShapeContext& in, std::string_view what, std::int64_t channels, const Window& window);
 /// The number of places of the window over `extent` pixels; `what` is what refusals call it.
 std::int64_t windowed(ShapeContext& in, std::string_view what, std::int64_t extent, const Window& window);
 /// "channels x height x width", or "positions x features" of a sequence.
@@ -115,6 +117,7 @@ struct OperatorTraits {
   OnnxForm (*onnx)(const Operation& operation) = nullptr;  // null: it has no form there
 
   // How values lie.
+  bool takes_volume = false;    // reads the depth of one; others refuse it, but for those of any shape
   bool elementwise = false;     // takes any shape and leaves it
   bool takes_vector = false;    // reads its input as one vector of numbers
   bool gives_vector = false;    // and so gives one

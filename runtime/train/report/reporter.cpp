@@ -90,10 +90,10 @@ Json Reporter::line(const StepReport& report, const StepWindow& window) const {
            {"steps", length_.steps},
            {"epoch", report.epoch},
            {"epochs", length_.epochs},
-           {"accuracy", rounded(window.totals.accuracy(), 1e6)},
            {unit_.key(), rounded(rate(window), 10)},
            {"learning_rate", rounded(report.learning_rate, 1e9)},
            {"time", rounded(wall_seconds(), 1e3)}};
+  if (accuracy_ == Accuracy::told) out["accuracy"] = rounded(window.totals.accuracy(), 1e6);
   for (const LossColumn& loss : losses_) out[loss.key] = rounded_figure((window.totals.*loss.value)());
   return out;
 }
@@ -140,9 +140,10 @@ Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
 }
 
 Result<void> Reporter::write_window(const StepReport& report) {
-  std::vector<Scalar> scalars = {{"train/accuracy", static_cast<float>(recent_.totals.accuracy())},
-                                 {rate_tag_, static_cast<float>(rate(recent_))},
+  std::vector<Scalar> scalars = {{rate_tag_, static_cast<float>(rate(recent_))},
                                  {"train/learning_rate", report.learning_rate}};
+  if (accuracy_ == Accuracy::told)
+    scalars.push_back({"train/accuracy", static_cast<float>(recent_.totals.accuracy())});
   for (const LossColumn& loss : losses_)
     scalars.push_back({loss.tag, static_cast<float>((recent_.totals.*loss.value)())});
   TRY(write(line(report, recent_), scalars));

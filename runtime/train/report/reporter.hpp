@@ -81,7 +81,11 @@ class Reporter {
   void start_within_epoch(std::uint64_t resumed_at) { epoch_from_ = resumed_at + 1; }
   void set_length(RunLength length) { length_ = length; }
   /// The losses of the task: one, unless it says otherwise.
-  void set_losses(std::span<const LossColumn> losses) { losses_ = losses; }
+  enum class Accuracy { told, none };
+  void set_losses(std::span<const LossColumn> losses, Accuracy accuracy = Accuracy::told) {
+    losses_ = losses;
+    accuracy_ = accuracy;
+  }
   /// What rates count; images, unless it is set.
   void set_unit(const SampleUnit& unit);
   /// What tells the agent where the time of this rank's steps goes; it must outlive the reporter's use.
@@ -142,6 +146,7 @@ class Reporter {
   double samples_ = 0;          // that this process's run has trained, of all ranks
   StepClock* clock_ = nullptr;  // none: not told
   std::span<const LossColumn> losses_;
+  Accuracy accuracy_ = Accuracy::told;
   SampleUnit unit_;
   std::string rate_tag_ = "train/" + unit_.key();
   RunLength length_;

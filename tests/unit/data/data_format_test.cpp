@@ -31,6 +31,8 @@ TEST_CASE("every format of the table reads a section and gives a source with its
       {"{format: tfrecord, dir: /f, classes: 3, first-label: 1, image-key: i, label-key: l}", 3, "/f"},
       {"{format: lmdb, dir: /g, classes: 3, channels: 1, damaged: drop}", 1, "/g"},
       {"{format: tokens, dir: /h, context: 8}", 1, "/h"},
+      {"{format: numpy, dir: /i, samples: x.npy, labels: y.npy, axes: HWC, damaged: drop}", 0, "/i"},
+      {"{format: hdf5, file: /j.h5, samples: x, targets: y}", 0, "/j.h5"},
       {"{format: synthetic, shape: [2, 4, 4], samples: 5}", 2, ""}};
   REQUIRE(rows.size() == data_formats().size());
   for (std::size_t i = 0; i < rows.size(); ++i) {

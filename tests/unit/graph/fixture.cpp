@@ -33,8 +33,12 @@ Batch random_tokens(const InputShape& shape, std::int64_t rows, std::uint64_t se
 Batch random_batch(const InputShape& shape, std::int64_t rows, std::uint64_t seed) {
   Batch batch;
   if (shape.kind == SampleKind::tokens) return random_tokens(shape, rows, seed);
-  batch.images =
-      random_numbers(static_cast<std::size_t>(rows * shape.channels * shape.height * shape.width), seed);
+  batch.images = random_numbers(static_cast<std::size_t>(rows * shape.numbers()), seed);
+  if (shape.targets > 0) {
+    batch.targets = random_numbers(static_cast<std::size_t>(rows * shape.targets), seed + 1);
+    batch.labels.assign(static_cast<std::size_t>(rows), 0);
+    return batch;
+  }
   for (std::int64_t row = 0; row < rows; ++row)
     batch.labels.push_back(static_cast<std::int32_t>(mix(seed + static_cast<std::uint64_t>(row)) %
                                                      static_cast<std::uint64_t>(shape.classes)));
@@ -48,6 +52,8 @@ void put(Engine& engine, const Batch& batch) {
   std::copy(batch.tokens.begin(), batch.tokens.end(), engine.tokens().begin());
   std::copy(batch.images.begin(), batch.images.end(), engine.input().begin());
   std::copy(batch.labels.begin(), batch.labels.end(), engine.labels().begin());
+  REQUIRE(engine.targets().size() == batch.targets.size());
+  std::copy(batch.targets.begin(), batch.targets.end(), engine.targets().begin());
   const MixedLabels mixed = engine.mixed_labels();
   std::copy(batch.other_labels.begin(), batch.other_labels.end(), mixed.labels.begin());
   std::copy(batch.own_weights.begin(), batch.own_weights.end(), mixed.own_weights.begin());

@@ -9,6 +9,7 @@
 #include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cpu/operators/noise.hpp"
 #include "runtime/engine/random_keys.hpp"
+#include "runtime/graph/target_measure.hpp"
 #include "src/base/json.hpp"
 #include "tests/unit/folder.hpp"
 
@@ -38,6 +39,8 @@ Json describe(const Node& node, std::size_t number) {
                {"inputs", inputs},
                {"frozen", node.weights == Weights::frozen},
                {"shape", {node.shape.channels, node.shape.height, node.shape.width}}};
+  if (node.shape.axes == Axes::volume)
+    json["shape"] = {node.shape.channels, node.shape.depth, node.shape.height, node.shape.width};
   std::visit(
       [&json](const auto& spec) {
         if constexpr (requires { spec.stride; }) {
@@ -65,6 +68,10 @@ Json describe(const Node& node, std::size_t number) {
           json["bias"] = spec.bias;
         }
         if constexpr (requires { spec.weight; }) json["weight"] = spec.weight;
+        if constexpr (requires { spec.measure; }) {
+          json["measure"] = target_measures()[static_cast<std::size_t>(spec.measure)];
+          json["delta"] = spec.delta;
+        }
         if constexpr (requires { spec.smoothing; }) json["smoothing"] = spec.smoothing;
         if constexpr (requires { spec.epsilon; }) json["epsilon"] = spec.epsilon;
         if constexpr (requires { spec.momentum; }) json["momentum"] = spec.momentum;
@@ -153,6 +160,7 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
   write_values(folder, "other_labels", batch.other_labels);
   write_values(folder, "own_weights", batch.own_weights);
   write_values(folder, "tokens", batch.tokens);
+  write_values(folder, "targets", batch.targets);
   const BatchResult evaluated = engine->evaluate_batch(), trained = engine->train_batch(17, nullptr);
   job["evaluation loss"] = evaluated.loss_sum;
   job["training loss"] = trained.loss_sum;

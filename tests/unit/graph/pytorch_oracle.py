@@ -127,6 +127,8 @@ def run(node, inputs, training):
         return tokens
     if what == "input":
         return load("images", [job["batch"]] + node["shape"])
+    if what == "convolution" and x.dim() == 5:
+        return F.conv3d(x, of("weight"), of("bias"), node["stride"], node["padding"], groups=node["groups"])
     if what == "convolution":
         return F.conv2d(x, of("weight"), of("bias"), node["stride"],
                         (node["padding"], node["padding_width"]), groups=node["groups"])
@@ -147,15 +149,17 @@ def run(node, inputs, training):
     if what == "fully connected":
         return F.linear(x.flatten(1), of("weight"), of("bias"))
     if what == "max pool":
-        return F.max_pool2d(x, node["window"], node["stride"], node["padding"], ceil_mode=node["keeps_edge"])
+        pool = F.max_pool3d if x.dim() == 5 else F.max_pool2d
+        return pool(x, node["window"], node["stride"], node["padding"], ceil_mode=node["keeps_edge"])
     if what == "window average pool":
-        return F.avg_pool2d(x, node["window"], node["stride"], node["padding"], node["keeps_edge"], node["counts_padding"])
+        pool = F.avg_pool3d if x.dim() == 5 else F.avg_pool2d
+        return pool(x, node["window"], node["stride"], node["padding"], node["keeps_edge"], node["counts_padding"])
     if what == "local response norm":
         return F.local_response_norm(x, node["size"], node["alpha"], node["beta"], node["bias"])
     if what == "concat":
         return torch.cat(inputs, 1)
     if what == "average pool":
-        return F.adaptive_avg_pool2d(x, 1)
+        return F.adaptive_avg_pool3d(x, 1) if x.dim() == 5 else F.adaptive_avg_pool2d(x, 1)
     if what == "batch norm":
         mean, variance = state[name + ".running_mean"], state[name + ".running_var"]
         if node["frozen"]:
@@ -192,7 +196,7 @@ def scores(training):
     values, heads = [], []
     for node in job["nodes"]:
         inputs = [values[i] for i in node["inputs"]]
-        is_loss = node["kind"] in ("loss", "sigmoid cross entropy", "vocabulary loss")
+        is_loss = node["kind"] in ("loss", "sigmoid cross entropy", "vocabulary loss", "target loss")
         if node["kind"] == "vocabulary loss":
             inputs = [run(node, inputs, training).flatten(0, 1)]
         values.append(None if is_loss else run(node, inputs, training))
@@ -211,6 +215,12 @@ labels, tokens = load_numbers("labels"), load_numbers("tokens").reshape(job["bat
 def loss(node, of, training):
     if node["kind"] == "vocabulary loss":
         return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum") / job["labels per row"]
+    if node["kind"] == "target loss":
+        targets = torch.from_numpy(numpy.fromfile(folder / "targets", numpy.float32)).to(kind).reshape(of.shape)
+        measure = {"mean-squared-error": F.mse_loss, "mean-absolute-error": F.l1_loss,
+                   "huber": lambda *of, reduction: F.huber_loss(*of, reduction=reduction, delta=node["delta"]),
+                   "sigmoid-cross-entropy": F.binary_cross_entropy_with_logits}[node["measure"]]
+        return (measure(of.to(kind), targets, reduction="none").mean(1) * (labels >= 0)).sum()
     if node["kind"] == "loss":
         smoothing = node["smoothing"] if training else 0
         if training and job["mixed"]:

@@ -1,11 +1,14 @@
 // Plain loops in double, one function an operator.
 #include "reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "reference_sequences.hpp"
+#include "reference_volumes.hpp"
 
 namespace dlrun::runtime::test {
 
@@ -66,6 +69,8 @@ struct Machine {
     const Shape& from = shape_of(node, 0);
     const Numbers& in = values[node.inputs[0].get()];
     const Numbers& weights = tensor(node, ".weight");
+    if (from.axes == Axes::volume)
+      return reference_volume_convolution(in, weights, tensor_or_none(node, ".bias"), from, node.shape, spec);
     const std::int64_t channels = from.channels / spec.groups, filters = spec.filters / spec.groups;
     Numbers out;
     for (std::int64_t n = 0; n < rows; ++n)
@@ -173,6 +178,10 @@ struct Machine {
   Numbers run(const Node& node, const op::MaxPool& spec) {
     const Shape& from = shape_of(node, 0);
     const Numbers& in = values[node.inputs[0].get()];
+    if (from.axes == Axes::volume)
+      return reference_volume_pool(
+          in, from, node.shape, {spec.window, spec.stride, spec.padding},
+          [](const Numbers& voxels, std::size_t) { return *std::max_element(voxels.begin(), voxels.end()); });
     Numbers out;
     for (std::int64_t plane = 0; plane < rows * from.channels; ++plane)
       for (std::int64_t y = 0; y < node.shape.height; ++y)
@@ -193,6 +202,16 @@ struct Machine {
   Numbers run(const Node& node, const op::AveragePool& spec) {
     const Shape& from = shape_of(node, 0);
     const Numbers& in = values[node.inputs[0].get()];
+    const bool zeros_count = spec.counted == Padding::counts && spec.padding > 0;
+    const auto mean = [](const Numbers& voxels, std::size_t zeros) {
+      return std::accumulate(voxels.begin(), voxels.end(), 0.0) / static_cast<double>(voxels.size() + zeros);
+    };
+    if (from.axes == Axes::volume)
+      return reference_volume_pool(
+          in, from, node.shape, {spec.window, spec.stride, spec.padding},
+          zeros_count ? +mean : +[](const Numbers& voxels, std::size_t) {
+            return std::accumulate(voxels.begin(), voxels.end(), 0.0) / static_cast<double>(voxels.size());
+          });
     Numbers out;
     for (std::int64_t plane = 0; plane < rows * from.channels; ++plane)
       for (std::int64_t y = 0; y < node.shape.height; ++y)
@@ -207,7 +226,6 @@ struct Machine {
               sum += in[(plane * from.height + v) * from.width + u];
               ++pixels;
             }
-          const bool zeros_count = spec.counted == Padding::counts && spec.padding > 0;
           out.push_back(sum / static_cast<double>(zeros_count ? spec.window * spec.window : pixels));
         }
     return out;
@@ -243,7 +261,7 @@ struct Machine {
   Numbers run(const Node& node, const op::GlobalAveragePool&) {
     const Shape& from = shape_of(node, 0);
     const Numbers& in = values[node.inputs[0].get()];
-    const std::int64_t area = from.height * from.width;
+    const std::int64_t area = from.depth * from.height * from.width;
     Numbers out;
     for (std::int64_t plane = 0; plane < rows * from.channels; ++plane) {
       double sum = 0;
@@ -256,7 +274,7 @@ struct Machine {
   Numbers run(const Node& node, const op::BatchNorm& spec) {
     const Shape& shape = node.shape;
     Numbers out = values[node.inputs[0].get()];
-    const std::int64_t area = shape.height * shape.width;
+    const std::int64_t area = shape.depth * shape.height * shape.width;
     for (std::int64_t c = 0; c < shape.channels; ++c) {
       const auto each = [&](auto body) {
         for (std::int64_t n = 0; n < rows; ++n)
@@ -315,6 +333,39 @@ struct Machine {
       out.correct += highest == label ? 1 : 0;
     }
     return out;
+  }
+
+  static double measured(const op::TargetLoss& spec, double score, double target) {
+    using Measure = op::TargetLoss::Measure;
+    const double apart = std::abs(score - target), share = 1 / (1 + std::exp(-score));
+    if (spec.measure == Measure::squared) return apart * apart;
+    if (spec.measure == Measure::absolute) return apart;
+    if (spec.measure == Measure::sigmoid)
+      return -target * std::log(share) - (1 - target) * std::log(1 - share);
+    return apart <= spec.delta ? apart * apart / 2 : spec.delta * (apart - spec.delta / 2.0);
+  }
+
+  Numbers run(const Node& node, const op::TargetLoss& spec) {
+    outcome.scores = in(node);
+    const auto width = static_cast<std::size_t>(shape_of(node, 0).channels);
+    double loss = 0;
+    for (std::size_t at = 0; at < outcome.scores.size(); ++at) {
+      if (batch.labels[at / width] < 0) continue;
+      const double score = outcome.scores[at], target = batch.targets[at];
+      loss += measured(spec, score, target) / static_cast<double>(width);
+      if (&node != &graph.nodes.back()) continue;  // an auxiliary head is not reported
+      if (spec.measure == op::TargetLoss::Measure::sigmoid) {
+        outcome.correct += (score > 0) == (target == 1) ? 1 : 0;
+        outcome.found += score > 0 && target == 1 ? 1 : 0;
+        outcome.marked += (score > 0 ? 1 : 0) + target;
+      } else {
+        outcome.absolute += std::abs(score - target) / static_cast<double>(width);
+        outcome.squared += (score - target) * (score - target) / static_cast<double>(width);
+      }
+    }
+    outcome.weighted_loss += spec.weight * loss;
+    if (&node == &graph.nodes.back()) outcome.loss_sum += loss;
+    return {};
   }
 
   Numbers run(const Node& node, const op::SoftmaxCrossEntropy& spec) {

@@ -22,6 +22,7 @@ struct Batch {
   // Where labels are mixed: another of each row, and the weight of the first.
   std::vector<std::int32_t> other_labels = {};
   std::vector<float> own_weights = {};
+  std::vector<float> targets = {};  // as many of each row; a label of 0 is a row that counts then
 
   std::int64_t rows() const { return static_cast<std::int64_t>(labels.size()) / labels_per_row; }
 };
@@ -30,6 +31,7 @@ struct Outcome {
   double loss_sum = 0;
   double weighted_loss = 0;  // of all heads: what the gradient is of
   std::int64_t correct = 0;
+  double absolute = 0, squared = 0, found = 0, marked = 0;  // sums over targets
   Numbers scores;
   State batch_statistics;  // "bn.mean", "bn.variance" (biased)
 };

@@ -1,0 +1,64 @@
+// See answers.hpp.
+#include "runtime/data/numbers/answers.hpp"
+
+#include <cmath>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::int64_t kMaxLabels = 65536;
+
+std::string number_text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);
+}
+
+Result<std::uint16_t> class_of(const NumberArray& array, std::uint64_t row, double value,
+                               std::int64_t classes) {
+  if (value >= 0 && value < static_cast<double>(classes) && value == std::floor(value))
+    return static_cast<std::uint16_t>(value);
+  const bool whole = value == std::floor(value);
+  return bad_input(
+      array.place(row),
+      fmt::format("label {} of sample {} is {}", number_text(value), row,
+                  whole ? fmt::format("out of range [0, {}]", classes - 1) : std::string("no whole number")),
+      whole ? "data.classes of the job file sets the number of classes"
+            : "numbers to be predicted are targets, not labels: write targets: in place of labels:");
+}
+
+}  // namespace
+
+Result<std::vector<std::uint16_t>> read_class_labels(const NumberArrays& arrays,
+                                                     std::optional<std::int64_t> classes) {
+  std::vector<std::uint16_t> out;
+  for (const auto& array : arrays) {
+    if (array->numbers_per_row() != 1)
+      return bad_input(
+          array->name(),
+          fmt::format("has {} numbers for each sample, and a label is one", array->numbers_per_row()),
+          "several numbers for a sample are targets: write targets: in place of labels:");
+    const std::vector<double> values = TRY(array->read_all());
+    for (std::uint64_t row = 0; row < values.size(); ++row)
+      out.push_back(TRY(class_of(*array, row, values[row], classes.value_or(kMaxLabels))));
+  }
+  return out;
+}
+
+std::int64_t targets_per_sample(const NumberArrays& arrays) {
+  return static_cast<std::int64_t>(arrays.at(0)->numbers_per_row());
+}
+
+Result<std::vector<float>> read_targets(const NumberArrays& arrays) {
+  std::vector<float> out;
+  for (const auto& array : arrays) {
+    const std::vector<double> values = TRY(array->read_all());
+    for (std::uint64_t i = 0; i < values.size(); ++i) {
+      out.push_back(static_cast<float>(values[i]));
+      if (std::isfinite(out.back())) continue;
+      return bad_input(array->place(i), fmt::format("target {} of sample {} is no number to be predicted",
+                                                    number_text(values[i]), i / array->numbers_per_row()));
+    }
+  }
+  return out;
+}
+
+}  // namespace dlrun::runtime
