@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "runtime/base/tensor_part.hpp"
 
 namespace dlrun::runtime {
 
@@ -18,6 +21,8 @@ struct TensorInfo {
   std::string name;
   std::vector<std::int64_t> shape;
   Role role = Role::parameter;
+  std::optional<TensorPart> of = {};  // the whole tensor, where this is a tensor rank's part of it
+  const std::vector<std::int64_t>& whole_shape() const { return of ? of->whole : shape; }
   std::size_t elements() const;
 };
 

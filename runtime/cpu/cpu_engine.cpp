@@ -44,6 +44,7 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
     return {};
   }
   void set_trace(Trace& trace) override { trace_ = &trace; }
+  Result<void> status() const override { return plan_.group_calls().status(); }
   void apply(const UpdateStep& step) override {
     timed("update", [&] { plan_.parameters().apply(step, stream_); });
   }

@@ -88,7 +88,8 @@ void Parameters::declare_layout() {
                                   .floats = floats_of(parameter),
                                   .form = text(parameter.layout),
                                   .bound = parameter.bound,
-                                  .constant = parameter.constant});
+                                  .constant = parameter.constant,
+                                  .of = parameter.of});
   for (const Statistic& statistic : statistics_)
     layout_.declare(StatisticSpec{statistic.name, statistic.elements, statistic.constant});
 }

@@ -24,10 +24,11 @@ enum class GradientStart { own, awaited, written };
 struct Parameter {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::size_t node = 0;  // the operator that owns it
-  float bound = 0;       // starts uniform in [-bound, bound) ...
-  float constant = 0;    // ... plus this
-  Desc layout = {};      // in the arenas; one-dimensional or any that oneDNN can reorder
+  std::optional<TensorPart> of = {};  // the whole one, where this is a part
+  std::size_t node = 0;               // the operator that owns it
+  float bound = 0;                    // starts uniform in [-bound, bound) ...
+  float constant = 0;                 // ... plus this
+  Desc layout = {};                   // in the arenas; one-dimensional or any that oneDNN can reorder
   // Where `layout` is of a matrix whose columns are an image in its own layout: that matrix plain, seen as
   // `shape`.
   std::optional<Desc> columns = {};

@@ -16,6 +16,7 @@
 #include "runtime/base/tensor_info.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/engine/no_decay.hpp"
+#include "runtime/engine/tensor_group.hpp"
 #include "runtime/optim/optimizer.hpp"
 #include "src/base/result.hpp"
 
@@ -32,10 +33,12 @@ struct Bucket {
 };
 
 // Where a parameter's gradient lies in the gradient arena, padding included.
+enum class GradientOf { whole, part };  // of a tensor that all ranks have, or of a tensor rank's part
 struct GradientSlice {
   std::string name;
   std::size_t offset = 0;  // floats
   std::size_t length = 0;  // floats
+  GradientOf of = GradientOf::whole;
 };
 
 struct BatchResult {
@@ -188,9 +191,10 @@ struct EngineOptions {
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
   NoDecay no_decay = {};
-  int accumulate = 1;                 // batches per update
-  Labels labels = Labels::one;        // of a row in training
-  std::optional<float> average = {};  // the decay of an average of the weights (optim/average.hpp)
+  int accumulate = 1;                   // batches per update
+  Labels labels = Labels::one;          // of a row in training
+  std::optional<float> average = {};    // the decay of an average of the weights (optim/average.hpp)
+  TensorGroup* tensor_group = nullptr;  // of a model that is divided; outlives the engine
 };
 
 }  // namespace dlrun::runtime

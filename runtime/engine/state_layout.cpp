@@ -83,7 +83,8 @@ std::pair<std::size_t, std::size_t> StateLayout::final_after(std::size_t node) c
 std::vector<GradientSlice> StateLayout::gradient_slices() const {
   std::vector<GradientSlice> out;
   for (const std::size_t index : backward_order())
-    out.push_back({parameters_[index].name, slices_[index].offset, slices_[index].length});
+    out.push_back({parameters_[index].name, slices_[index].offset, slices_[index].length,
+                   parameters_[index].of.has_value() ? GradientOf::part : GradientOf::whole});
   return out;
 }
 
@@ -96,14 +97,15 @@ void StateLayout::list_tensors(const std::vector<std::string_view>& state) {
   using Role = TensorInfo::Role;
   using Arena = TensorPlace::Arena;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    list({parameters_[i].name, parameters_[i].shape, Role::parameter},
+    list({parameters_[i].name, parameters_[i].shape, Role::parameter, parameters_[i].of},
          {Arena::values, 0, i, slices_[i].offset});
   for (std::size_t i = 0; i < statistics_.size(); ++i)
     list({statistics_[i].name, {statistics_[i].elements}, Role::statistic},
          {Arena::statistics, 0, i, statistic_offsets_[i]});
   for (std::size_t slot = 0; slot < state.size(); ++slot)
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-      list({parameters_[i].name + std::string(state[slot]), parameters_[i].shape, Role::momentum},
+      list({parameters_[i].name + std::string(state[slot]), parameters_[i].shape, Role::momentum,
+            parameters_[i].of},
            {Arena::state, slot, i, slices_[i].offset});
 }
 
@@ -120,7 +122,11 @@ void StateLayout::first_values(std::size_t tensor, std::uint64_t seed, std::span
   const TensorPlace& at = places_[tensor];
   if (at.arena == TensorPlace::Arena::values) {
     const ParameterSpec& of = parameters_[at.owner];
-    return uniform(out, random_key({seed, hash_text(of.name)}), of.bound, of.constant);
+    const std::uint64_t key = random_key({seed, hash_text(of.name)});
+    if (!of.of) return uniform(out, key, of.bound, of.constant);
+    return for_each_run(*of.of, [&](const TensorRun& run) {
+      uniform(out.subspan(run.in_part, run.count), key + run.in_whole, of.bound, of.constant);
+    });
   }
   std::fill(out.begin(), out.end(),
             at.arena == TensorPlace::Arena::statistics ? statistics_[at.owner].constant : 0.0F);

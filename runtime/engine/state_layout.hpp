@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,6 +30,7 @@ struct ParameterSpec {
   std::size_t floats = 0;  // that the device's layout of it takes
   std::string form = {};   // that layout, in words: equal on all ranks
   float bound = 0, constant = 0;  // starts uniform in [-bound, bound), plus the constant
+  std::optional<TensorPart> of = {};
 };
 
 struct StatisticSpec {

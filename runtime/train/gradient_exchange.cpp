@@ -4,8 +4,9 @@
 namespace dlrun::runtime {
 
 Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm,
-                                                std::optional<int> shards) {
+                                                std::optional<int> shards, Communicator* tensor) {
   GradientExchange out(spec, engine, comm);
+  if (tensor != nullptr) out.tensor_.emplace(engine, *tensor);
   if (shards)
     out.sums_ = TRY(ShardSums::make({*shards, spec.accumulate}, engine, comm));
   else if (spec.accumulate > 1)
@@ -85,6 +86,17 @@ Result<void> GradientExchange::start(std::size_t bucket) {
 }
 
 Result<void> GradientExchange::finish() {
+  TRY(finish_over_data());
+  return tensor_ ? tensor_->agree() : Result<void>{};
+}
+
+Result<double> GradientExchange::square_sum() const {
+  if (tensor_) return tensor_->square_sum();
+  const std::span<const float> arena = engine_->gradients();
+  return square_sum_of(arena.first(arena.size() - engine_->spare_slots().size()));
+}
+
+Result<void> GradientExchange::finish_over_data() {
   if (sums_) {
     const std::size_t begin = engine_->buckets().back().offset;
     TRY(sums_->start(begin, engine_->gradients().size() - begin));

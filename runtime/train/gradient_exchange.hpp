@@ -7,6 +7,7 @@
 #include "runtime/train/accumulated_gradients.hpp"
 #include "runtime/train/server_placement.hpp"
 #include "runtime/train/shard_sums.hpp"
+#include "runtime/train/tensor_agreement.hpp"
 #include "runtime/train/train_spec.hpp"
 
 namespace dlrun::runtime {
@@ -21,8 +22,9 @@ class GradientExchange {
  public:
   /// `shards`: of the global batch, where the job sets them. An Error where there are fewer than ranks, or
   /// where servers are asked for that the ranks or the engine do not have.
+  /// `comm`: the ranks that have other samples. `tensor`: those that have other parts of the model, or null.
   static Result<GradientExchange> make(const TrainSpec& spec, Engine& engine, Communicator& comm,
-                                       std::optional<int> shards = {});
+                                       std::optional<int> shards = {}, Communicator* tensor = nullptr);
 
   ShardsOfRank shards() const;
   /// The batches of an update: as many per shard as the job accumulates.
@@ -38,12 +40,16 @@ class GradientExchange {
   /// The spare slots are filled; after it, all of the arena is summed.
   Result<void> finish();
 
+  /// After finish(): the sum of the squares of all gradients of the model.
+  Result<double> square_sum() const;
+
   /// What the servers have, where there are any.
   const std::vector<ServerLoad>& server_loads() const { return loads_; }
 
  private:
   GradientExchange(const TrainSpec& spec, Engine& engine, Communicator& comm)
       : engine_(&engine), comm_(&comm), dtype_(spec.allreduce.dtype), accumulate_(spec.accumulate) {}
+  Result<void> finish_over_data();
   Result<void> choose_servers(const ParameterServerSpec& spec);
   bool travels_whole() const { return dtype_ == CommDtype::f32 && loads_.empty(); }
   bool is_last(std::size_t bucket) const { return bucket + 1 == engine_->buckets().size(); }
@@ -56,6 +62,7 @@ class GradientExchange {
   std::vector<PlacedSlice> slices_;  // by offset; server is a rank here
   std::vector<ServerLoad> loads_;
   std::unique_ptr<ShardSums> sums_;                    // where there are shards
+  std::optional<TensorAgreement> tensor_;              // where there are tensor groups
   std::unique_ptr<AccumulatedGradients> accumulated_;  // where there are none, and several batches per update
 };
 

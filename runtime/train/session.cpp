@@ -42,9 +42,10 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .tensors = tensors_checksum(*prepared.engine),
                                .optimizer = std::string(spec.optimizer.optimizer.traits->name) +
                                             (spec.ema ? kWithAverage : "")},
-                  .world = prepared.comm->size(),
-                  .shards = spec.shards ? std::optional(spec.shards->count.value_or(prepared.comm->size()))
-                                        : std::nullopt,
+                  .world = prepared.groups.data().size(),
+                  .shards = spec.shards
+                                ? std::optional(spec.shards->count.value_or(prepared.groups.data().size()))
+                                : std::nullopt,
                   .batch = spec.batch,
                   .precision = std::string(name_of(spec.precision)),
                   .plan_hash = prepared.engine->plan_hash(),
@@ -100,13 +101,14 @@ class Session {
       folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
-    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, comm, shards));
+    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, prepared_.groups.data(),
+                                                            shards, prepared_.groups.tensor()));
     tell_servers(gradients.server_loads());
     std::optional<StepTrace> trace;
     if (spec_.trace) trace.emplace(*spec_.trace, TRY(common_folder(folder)), comm, *reporter_);
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
-                     .comm = comm,
+                     .comm = prepared_.groups.data(),
                      .gradients = gradients,
                      .data = prepared_.data,
                      .reporter = *reporter_,
@@ -116,6 +118,7 @@ class Session {
                      .folder = folder,
                      .check_finished = check_finished_,
                      .take_over = [this](const Position& position) { return take_over(position); },
+                     .tensor = prepared_.groups.tensor(),
                      .trace = trace ? &*trace : nullptr},
                     start);
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
@@ -189,7 +192,8 @@ class Session {
   Result<std::optional<int>> shards_of_training() {
     if (!spec_.shards) return std::optional<int>();
     Communicator& comm = *prepared_.comm;
-    std::int32_t shards = spec_.shards->count.value_or(shards_there_.value_or(comm.size()));
+    std::int32_t shards =
+        spec_.shards->count.value_or(shards_there_.value_or(prepared_.groups.data().size()));
     TRY(comm.broadcast(std::as_writable_bytes(std::span(&shards, 1)), 0));
     return std::optional<int>(shards);
   }
@@ -238,7 +242,7 @@ class Session {
     }
     reporter_->note(fmt::format("resuming from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
                                 start.step, start.epoch + 1, start.seen, training_samples(spec_, prepared_)));
-    if (const int now = prepared_.comm->size(), there = chosen.manifest.world; there != now)
+    if (const int now = prepared_.groups.data().size(), there = chosen.manifest.world; there != now)
       reporter_->note(fmt::format("ranks: {} in the checkpoint, {} now", there, now));
     if (spec_.shards && spec_.shards->count.value_or(*shards_there_) != *shards_there_) {
       if (chosen.manifest.shards) return other_shards(checkpoint);

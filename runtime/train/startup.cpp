@@ -1,6 +1,7 @@
 // See startup.hpp.
 #include "runtime/train/startup.hpp"
 
+#include <algorithm>
 #include <future>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
+#include "runtime/train/tensor_checks.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -45,8 +47,8 @@ Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
 }
 
 // Small samples, of which a model accepts one whatever its data are.
-std::vector<InputShape> small_shapes(const DataSource& source) {
-  if (source.kind() == SampleKind::tokens) return {token_sequences(2, 2)};
+std::vector<InputShape> small_shapes(const DataSource& source, const TensorRank& rank) {
+  if (source.kind() == SampleKind::tokens) return {token_sequences(2, std::max(2, rank.parts))};
   std::vector<InputShape> out;
   for (const std::int64_t side : {28, 32, 224, 299})
     out.push_back({static_cast<std::int64_t>(source.channels()), side, side, 2});
@@ -73,13 +75,34 @@ struct MadeEngine {
   Device device;
 };
 
+// A rank's place in the world, and how it takes part in its model.
+struct Place {
+  int rank = 0;
+  GroupRanks groups;
+  TensorGroup* tensor_group = nullptr;
+  int of_data() const { return groups.tensor.alone() ? rank : groups.data; }
+};
+
+Result<void> check_device(const Device& device, const TensorRank& rank) {
+  if (!device.library || rank.alone()) return {};
+  return fail(
+      Error{.kind = ErrorKind::unavailable,
+            .what = fmt::format("parallel.tensor is {}, and ranks are {}: tensor-parallel training runs "
+                                "on CPUs only so far",
+                                rank.parts, device.said),
+            .hint = "set train.device to cpu, or remove parallel.tensor"});
+}
+
 Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environment, const InputShape& shape,
-                               int rank) {
-  EngineOptions options = engine_options(spec, rank);
+                               const Place& place) {
+  EngineOptions options = engine_options(spec, place.of_data());
+  options.tensor_group = place.tensor_group;
   MadeEngine out;
   out.device = TRY(choose_device(spec.device, environment));
+  TRY(check_device(out.device, place.groups.tensor));
   if (!out.device.library) {
-    out.engine = TRY(compile(TRY(graph_of(spec, shape)), options));
+    const Graph whole = TRY(graph_of(spec, shape));
+    out.engine = TRY(compile(TRY(divided_graph(spec, whole, place.groups.tensor)), options));
     if (!is_native(spec.precision))
       out.device.said += fmt::format("{}this processor has no bf16 instructions: f32 is faster here",
                                      out.device.said.empty() ? "" : "; ");
@@ -108,11 +131,12 @@ void take(PreparedTraining& out, MadeEngine made) {
 
 struct Facts {
   std::uint64_t plan = 0, data = 0, job = 0;
+  std::int64_t tensor_rank = 0;
 };
 
 }  // namespace
 
-std::uint64_t job_checksum(const TrainSpec& spec) {
+std::uint64_t job_checksum(const TrainSpec& spec, int tensor) {
   const std::string servers = spec.parameter_server
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
                                                 spec.parameter_server->servers.value_or(0))
@@ -126,7 +150,7 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
   const std::string recipe = fmt::format("{} {} {} {} {}", spec.optimizer.no_decay.text(), spec.accumulate,
                                          spec.label_smoothing, spec.ema.value_or(0), spec.mixup.value_or(0));
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", tensor, recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),
                               name_of(spec.allreduce.dtype), servers, spec.optimizer.optimizer.identity(),
@@ -156,22 +180,24 @@ Result<void> connect(const TrainSpec& spec, const Environment& environment, Prep
 }
 
 // The number of ranks decides the batch of each, and so comes before the engine.
-Result<void> divide_batch(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
+Result<void> divide_batch(TrainSpec& spec, const Environment& environment, const GroupRanks& groups,
+                          PreparedTraining& out) {
   if (!spec.global_batch) return {};
   TRY(connect(spec, environment, out));
-  return divide_global_batch(spec, out.comm->size());
+  return divide_global_batch(spec, groups.tensor.alone() ? out.comm->size() : groups.datas);
 }
 
 }  // namespace
 
 Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
-  const int rank = TRY(rank_of(environment));
+  const Place place{TRY(rank_of(environment)), TRY(group_ranks_of(environment)), &out.groups};
+  TRY(check_tensor_settings(spec, place.groups.tensor));
   const InputShape shape = TRY(spec.data.source->probe());
-  TRY(divide_batch(spec, environment, out));
+  TRY(divide_batch(spec, environment, place.groups, out));
   auto data = std::async(std::launch::async,
                          [&spec] { return load_data(*spec.data.source, spec.seed, spec.data.train_share); });
-  auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
-    return make_engine(spec, environment, shape, rank);
+  auto engine = std::async(std::launch::async, [&spec, &environment, shape, place] {
+    return make_engine(spec, environment, shape, place);
   });
   Result<void> connected = out.comm ? Result<void>{} : connect(spec, environment, out);
   auto made = engine.get();
@@ -179,24 +205,31 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   TRY(std::move(loaded).map([&](DataParts parts) { out.data = std::move(parts); }));
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
   TRY(std::move(connected));
-  if (out.comm->rank() == rank) return {};
+  TRY(out.groups.connect(*out.comm, place.groups));
+  if (out.comm->rank() == place.rank) return {};
   // Started by something that does not say which rank this is: only now is it known.
-  take(out, TRY(make_engine(spec, environment, shape, out.comm->rank())));
+  take(out, TRY(make_engine(spec, environment, shape, {out.comm->rank(), place.groups, &out.groups})));
   return {};
 }
 
-Result<void> check_settings(const TrainSpec& spec) {
+Result<void> check_settings(const TrainSpec& spec, int tensor) {
+  const TensorRank rank{0, tensor};
+  TRY(check_tensor_settings(spec, rank));
   if (purpose_of(spec.model) == Purpose::generate)
     return {};  // a GAN has the more layers, the larger images are
-  for (const InputShape& shape : small_shapes(*spec.data.source))
-    if (const auto graph = build(spec, shape)) return check_parameters(spec, *graph);
+  for (const InputShape& shape : small_shapes(*spec.data.source, rank))
+    if (const auto graph = build(spec, shape)) {
+      TRY(check_parameters(spec, *graph));
+      return divided_graph(spec, *graph, rank).map([](const Graph&) {});
+    }
   return {};
 }
 
-Result<std::string> check_job(const TrainSpec& spec) {
+Result<std::string> check_job(const TrainSpec& spec, int tensor) {
   const InputShape shape = TRY(spec.data.source->check());
   const Graph graph = TRY(graph_of(spec, shape));
   TRY(check_parameters(spec, graph));
+  TRY(divided_graph(spec, graph, {0, tensor}));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
     return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,
@@ -206,12 +239,18 @@ Result<std::string> check_job(const TrainSpec& spec) {
 }
 
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared) {
-  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(), job_checksum(spec)};
+  const int tensor = prepared.groups.ranks();
+  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(),
+                   job_checksum(spec, tensor),
+                   prepared.groups.tensor() == nullptr ? 0 : prepared.groups.tensor()->rank()};
   std::vector<Facts> all(static_cast<std::size_t>(prepared.comm->size()));
   TRY(prepared.comm->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     std::string what;
-    if (all[rank].plan != all[0].plan) what = "model (its plan)";
+    // Of a divided model, those that have the same part.
+    const auto alike = std::find_if(
+        all.begin(), all.end(), [&](const Facts& one) { return one.tensor_rank == all[rank].tensor_rank; });
+    if (all[rank].plan != alike->plan) what = "model (its plan)";
     if (all[rank].data != all[0].data) what = "training data";
     if (all[rank].job != all[0].job) what = "job";
     if (!what.empty())

@@ -369,6 +369,7 @@ Result<void> read_target(Fields& train, TrainSpec& out) {
 
 Result<void> read_model(Fields& train, TrainSpec& out) {
   const Node* node = TRY(train.require("model"));
+  out.model_where = node->source;
   if (node->kind == yaml::Kind::map) {
     out.layers = TRY(read_layer_list(*node, train.path("model")));
     // Another list under the same name is another training: a checkpoint of the one is not the other's.

@@ -85,6 +85,7 @@ struct CheckpointOptions {
 struct TrainSpec {
   std::string name;                 // of the job
   std::string model;                // a builder's name, or what the user calls the layers
+  std::string model_where = {};     // in the job file
   std::optional<LayerList> layers;  // a model of the user's own
   std::string layers_json = {};     // the same, as the job file has it
   std::optional<InitWeights> init_from;

@@ -42,7 +42,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
                        .folder = parts.folder})),
       learning_rate_(parts.spec, run_),
       position_(start),
-      leads_(parts.comm.rank() == 0) {
+      leads_(parts.comm.rank() == 0 && (parts.tensor == nullptr || parts.tensor->rank() == 0)) {
   if (parts_.spec.mixup)
     train_filler_.mix_with({*parts_.spec.mixup, run_.samples,
                             [this](std::uint64_t number) { return split_.training_sample(number); }});
@@ -219,10 +219,11 @@ Result<StepTotals> Trainer::step() {
            .learning_rate = learning_rate_.at(position_)};
   // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
   const double scale = static_cast<double>(batch) / static_cast<double>(rows);
+  const double clip = how == Done::here ? TRY(clip_factor(scale)) : 1;
   if (how == Done::here)
     parts_.engine.apply({.learning_rate = last_.learning_rate,
                          .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
-                         .gradient_scale = static_cast<float>(scale * clip_factor(scale)),
+                         .gradient_scale = static_cast<float>(scale * clip),
                          .updates = position_.step,
                          .clip_norm = parts_.engine.clips_norm() && parts_.spec.clip_norm
                                           ? static_cast<float>(*parts_.spec.clip_norm)
@@ -233,13 +234,9 @@ Result<StepTotals> Trainer::step() {
 }
 
 // PyTorch's clip_grad_norm_: of the norm of all gradients, as they are with this scale.
-double Trainer::clip_factor(double scale) const {
+Result<double> Trainer::clip_factor(double scale) const {
   if (!parts_.spec.clip_norm || parts_.engine.clips_norm()) return 1;
-  const std::span<const float> arena = parts_.engine.gradients();
-  const TensorSums sums = sums_of(arena.size() - parts_.engine.spare_slots().size(), [&](std::size_t i) {
-    return TensorSums{static_cast<double>(arena[i]) * arena[i], 0};
-  });
-  const double norm = scale * std::sqrt(sums[0]);
+  const double norm = scale * std::sqrt(TRY(parts_.gradients.square_sum()));
   return std::min(1.0, *parts_.spec.clip_norm / (norm + 1e-6));
 }
 

@@ -440,6 +440,10 @@ Result<void> check_elastic(Fields& root, JobSpec& spec) {
     return yaml::error_at(
         node, "'elastic' and train.benchmark are both set: a benchmark measures the ranks that it began with",
         "remove one of the two");
+  if (spec.parallel && spec.parallel->tensor > 1)
+    return yaml::error_at(
+        node, "'elastic' and parallel.tensor are both set: a lost rank takes its part of the model with it",
+        "remove one of the two");
   if (spec.train.find("shards") == nullptr) spec.train.set("shards", yaml::scalar("auto", node.source));
   return {};
 }

@@ -19,7 +19,8 @@ const OperatorTraits& add_traits() {
             return left;
           },
       .onnx = [](const Operation&) { return OnnxForm{.type = "Add"}; },
-      .backward_reads_output = true};
+      .backward_reads_output = true,
+      .split = [](const Operation&) { return SplitForm::follows; }};
   return row;
 }
 

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Tensor-parallel training with started ranks: losses of the undivided model, checkpoints that any number of parts loads,
+and what cannot be divided is refused before a rank starts."""
+import json
+import os
+import subprocess
+
+import language_test
+import support
+
+JOB = """\
+name: tensor
+framework: builtin
+resources: {nodes: 1}
+train:
+  model:
+    name: tiny
+    transformer: {layers: 1, heads: 4, key-heads: 4, features: 32, hidden: 48, norm: rms, activation: swiglu, positions: rotary, tied: false}
+  data: {format: tokens, dir: tokens, context: 16}
+  device: cpu
+  global-batch: 16
+  epochs: 1
+  optimizer: {name: adamw, lr: 0.003, weight-decay: 0.1}
+  clip-norm: 1.0
+"""
+
+LAYERS = """\
+name: layers
+framework: builtin
+resources: {nodes: 1, tasks-per-node: 2}
+parallel: {tensor: 2}
+train:
+  model:
+    name: two-layers
+    layers: [{convolution: 4, kernel: 3}, relu, {fully-connected: 30, split: columns}, relu, {fully-connected: classes, split: rows}]
+  data: {format: synthetic, shape: [3, 8, 8], classes: 4, samples: 128}
+  device: cpu
+  batch: 8
+  epochs: 1
+"""
+
+
+class TensorParallel(support.Case):
+    def setUp(self):
+        super().setUp()
+        os.makedirs(os.path.join(self.folder, "texts"))
+        self.write("texts/book.txt", language_test.made_text(3000))
+        self.tool("--prepare", "texts", "--into", "tokens", "--tokens", "bytes", "--validation", "0.1")
+        self.job = self.write("tensor.yaml", JOB)
+
+    def tool(self, *arguments):
+        done = subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), *arguments], cwd=self.folder, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def train(self, run, ranks, tensor, *more):
+        code, out, err = self.dlrun("--quiet", "--no-bind", "--tasks-per-node", str(ranks), "--tensor-parallel", str(tensor), "--run-dir", run, *more,
+                                    self.job)
+        self.assertEqual(code, 0, err)
+        return out, [json.loads(line)["loss"] for line in self.read(f"{run}/metrics.jsonl").splitlines() if "loss" in json.loads(line)]
+
+    def assert_alike(self, losses, expected):
+        self.assertEqual(len(losses), len(expected))
+        self.assertGreater(len(losses), 2)
+        for step, (one, other) in enumerate(zip(losses, expected)):
+            self.assertAlmostEqual(one, other, delta=2e-4 * other, msg=f"step {step}")
+
+    def test_started_ranks_train_as_one_does(self):
+        whole = self.train("whole", 1, 1)[1]
+        self.assertLess(whole[-1], 0.8 * whole[0])
+        self.assert_alike(self.train("two", 2, 2)[1], whole)
+        self.assert_alike(self.train("four", 4, 2)[1], self.train("data", 2, 1)[1])
+
+if __name__ == "__main__":
+    support.main()
