@@ -21,8 +21,10 @@ std::vector<std::int64_t> TensorPart::shape() const {
   return out;
 }
 
-std::size_t TensorPart::whole_elements() const {
-  return static_cast<std::size_t>(product(whole));
+std::vector<TensorBox> TensorPart::boxes() const {
+  std::vector<TensorBox> out;
+  for (const IndexRange& range : ranges) out.push_back(slice_along(whole, axis, range.first, range.count));
+  return out;
 }
 
 void for_each_run(const TensorPart& part, const std::function<void(const TensorRun&)>& each) {
@@ -35,20 +37,6 @@ void for_each_run(const TensorPart& part, const std::function<void(const TensorR
       each({at, static_cast<std::size_t>((block * whole[part.axis] + range.first) * inner), count});
       at += count;
     }
-}
-
-void copy_from_whole(const TensorPart& part, std::span<const float> whole, std::span<float> out) {
-  for_each_run(part, [&](const TensorRun& run) {
-    std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(run.in_whole), run.count,
-                out.begin() + static_cast<std::ptrdiff_t>(run.in_part));
-  });
-}
-
-void copy_into_whole(const TensorPart& part, std::span<const float> values, std::span<float> whole) {
-  for_each_run(part, [&](const TensorRun& run) {
-    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(run.in_part), run.count,
-                whole.begin() + static_cast<std::ptrdiff_t>(run.in_whole));
-  });
 }
 
 std::vector<IndexRange> divided_sections(std::span<const std::int64_t> sections, int number, int parts) {

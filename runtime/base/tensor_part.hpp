@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/tensor_box.hpp"
+
 namespace dlrun::runtime {
 
 struct IndexRange {
@@ -23,7 +25,8 @@ struct TensorPart {
 
   /// Shape of the part alone.
   std::vector<std::int64_t> shape() const;
-  std::size_t whole_elements() const;
+  /// One for each range.
+  std::vector<TensorBox> boxes() const;
   friend bool operator==(const TensorPart&, const TensorPart&) = default;
 };
 
@@ -33,10 +36,6 @@ struct TensorRun {
 };
 /// Calls `each` for all runs of the part, in the order of its memory.
 void for_each_run(const TensorPart& part, const std::function<void(const TensorRun&)>& each);
-
-/// Copies the part out of the whole tensor, and back into it.
-void copy_from_whole(const TensorPart& part, std::span<const float> whole, std::span<float> out);
-void copy_into_whole(const TensorPart& part, std::span<const float> values, std::span<float> whole);
 
 /// Part `number` of `parts` of an axis that consists of sections of these lengths, each of which is divided
 /// by itself. Where a section has a remainder, its first parts have one more.

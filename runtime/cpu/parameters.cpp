@@ -150,7 +150,7 @@ PlainPath Parameters::path_of(std::size_t tensor) const {
   if (place.arena == TensorPlace::Arena::statistics)
     return plain_path(vector_desc(statistics_[place.owner].elements), std::nullopt, info.shape);
   const Parameter& parameter = parameters_[place.owner];
-  return plain_path(parameter.layout, parameter.columns, info.shape);
+  return plain_path(parameter.layout, parameter.columns, parameter.shape);
 }
 
 std::byte* Parameters::data_of(std::size_t tensor) const {

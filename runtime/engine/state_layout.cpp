@@ -96,17 +96,21 @@ void StateLayout::list(TensorInfo info, TensorPlace place) {
 void StateLayout::list_tensors(const std::vector<std::string_view>& state) {
   using Role = TensorInfo::Role;
   using Arena = TensorPlace::Arena;
+  const auto info = [](const ParameterSpec& of, std::string_view suffix, Role role) {
+    TensorInfo out{.name = of.name + std::string(suffix), .shape = of.shape, .role = role};
+    if (!of.of) return out;
+    out.shape = of.of->whole;
+    out.held = of.of->boxes();
+    return out;
+  };
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    list({parameters_[i].name, parameters_[i].shape, Role::parameter, parameters_[i].of},
-         {Arena::values, 0, i, slices_[i].offset});
+    list(info(parameters_[i], "", Role::parameter), {Arena::values, 0, i, slices_[i].offset});
   for (std::size_t i = 0; i < statistics_.size(); ++i)
     list({statistics_[i].name, {statistics_[i].elements}, Role::statistic},
          {Arena::statistics, 0, i, statistic_offsets_[i]});
   for (std::size_t slot = 0; slot < state.size(); ++slot)
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-      list({parameters_[i].name + std::string(state[slot]), parameters_[i].shape, Role::momentum,
-            parameters_[i].of},
-           {Arena::state, slot, i, slices_[i].offset});
+      list(info(parameters_[i], state[slot], Role::momentum), {Arena::state, slot, i, slices_[i].offset});
 }
 
 Result<void> StateLayout::check_size(std::size_t tensor, std::size_t count) const {

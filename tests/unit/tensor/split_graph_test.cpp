@@ -32,7 +32,7 @@ std::map<std::string, std::vector<int>> owners(const Graph& whole, int parts) {
         const TensorPart all{.whole = rule.shape, .axis = 0, .ranges = {{0, rule.shape[0]}}};
         const TensorPart& of = rule.of ? *rule.of : all;
         CHECK(of.shape() == rule.shape);
-        counts.resize(of.whole_elements());
+        counts.resize(elements_of(of.whole));
         for_each_run(of, [&](const TensorRun& run) {
           for (std::size_t i = 0; i < run.count; ++i) ++counts[run.in_whole + i];
         });

@@ -89,13 +89,17 @@ class Rank {
       TRY(engine_->read_tensor(i, values));
       if (tensor.role == TensorInfo::Role::parameter) out.parameters[world_.rank()] += values.size();
       std::vector<float>& whole = out.weights[tensor.name];
-      if (!tensor.of) {
+      if (!tensor.held) {
         if (!whole.empty() && whole != values) out.unequal.push_back(tensor.name);
         whole = values;
         continue;
       }
-      whole.resize(tensor.of->whole_elements());
-      copy_into_whole(*tensor.of, values, whole);
+      whole.resize(elements_of(tensor.shape));
+      const float* from = values.data();
+      for (const TensorBox& box : *tensor.held) {
+        copy_part(box, box, from, whole_box(tensor.shape), whole.data());
+        from += box.elements();
+      }
     }
     return {};
   }
