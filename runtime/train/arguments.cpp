@@ -58,8 +58,9 @@ std::string_view help_text() {
   return R"(dlrun-train: one rank of a training with dlrun's own runtime. dlrun starts it: see dlrun(1).
 
   dlrun-train --config FILE            trains; FILE is JSON that dlrun wrote from a job file
-  dlrun-train --check [--ranks N] --config FILE    checks the job, the data files' headers and the checkpoint folder
-  dlrun-train --check-settings [--ranks N] --config FILE    checks the settings of the job alone
+  dlrun-train --check [--ranks N [--tensor T]] --config FILE    checks the job, the data files' headers and the checkpoint folder
+  dlrun-train --check-settings [--ranks N [--tensor T]] --config FILE    checks the settings of the job alone
+              ... of N ranks, in tensor groups of T
   dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop]    packs folders of images for fast reading
               [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
   dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb    repacks encoded images into large files

@@ -80,7 +80,7 @@ std::string WeightFile::obstacle(const TensorInfo& tensor) const {
 
 Result<std::vector<float>> WeightFile::read(const TensorInfo& tensor) {
   const WeightSource source = source_in(naming_, tensor.name);
-  std::vector<float> out(tensor.elements());
+  std::vector<float> out(elements_of(tensor.shape));
   std::size_t at = 0;
   for (const std::string& name : source.names) {
     const StoredTensor& part = stored_.at(name);
