@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/tensor_part.hpp"
 #include "runtime/cpu/onednn.hpp"
 #include "runtime/cpu/plain_layout.hpp"
 #include "runtime/engine/arena.hpp"

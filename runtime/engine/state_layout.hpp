@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/tensor_part.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/graph/graph.hpp"
 
