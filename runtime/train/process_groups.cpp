@@ -40,7 +40,7 @@ Result<GroupRanks> group_ranks_of(const Environment& environment) {
                                           out.tensor.part, out.tensor.parts)});
   if (out.tensor.alone()) return out;
   out.data = TRY(number(environment, "DLRUN_DATA_RANK", "", 0));
-  out.datas = TRY(number(environment, "DLRUN_DATA_SIZE", "", 1));
+  out.data_ranks = TRY(number(environment, "DLRUN_DATA_SIZE", "", 1));
   return out;
 }
 
@@ -48,7 +48,7 @@ Result<void> ProcessGroups::connect(Communicator& world, const GroupRanks& ranks
   world_ = &world;
   if (ranks.tensor.alone()) return {};
   tensor_ = TRY(group_of(world, ranks.data, ranks.tensor.part, ranks.tensor.parts, "tensor"));
-  data_ = TRY(group_of(world, ranks.tensor.part, ranks.data, ranks.datas, "data"));
+  data_ = TRY(group_of(world, ranks.tensor.part, ranks.data, ranks.data_ranks, "data"));
   return {};
 }
 

@@ -184,7 +184,7 @@ Result<void> divide_batch(TrainSpec& spec, const Environment& environment, const
                           PreparedTraining& out) {
   if (!spec.global_batch) return {};
   TRY(connect(spec, environment, out));
-  return divide_global_batch(spec, groups.tensor.alone() ? out.comm->size() : groups.datas);
+  return divide_global_batch(spec, groups.tensor.alone() ? out.comm->size() : groups.data_ranks);
 }
 
 }  // namespace

@@ -76,6 +76,22 @@ class TensorParallel(support.Case):
         self.assert_alike(self.train("two", 2, 2)[1], whole)
         self.assert_alike(self.train("four", 4, 2)[1], self.train("data", 2, 1)[1])
 
+    def test_a_training_goes_on_at_another_size_of_groups(self):
+        def train(run, ranks, tensor, epochs, folder):
+            self.train(run, ranks, tensor, "--set", f"train.epochs={epochs}", "--set", f"checkpoint.dir={folder}")
+            return self.record(run)["result"]["validation_loss"]
+
+        whole = train("whole", 1, 1, 2, "whole-ckpt")
+        first = train("first", 2, 2, 1, "ckpt")
+        newest = sorted(os.listdir(os.path.join(self.folder, "ckpt")))[-1]
+        self.assertTrue({f"{what}-0000{part}-of-00002.safetensors" for what in ("model", "optimizer") for part in (1, 2)}
+                        <= set(os.listdir(os.path.join(self.folder, "ckpt", newest))))
+        self.assertAlmostEqual(json.loads(self.tool("--evaluate", "tokens", "--checkpoint", "ckpt"))["loss"], first, 4)
+        self.assertAlmostEqual(train("second", 4, 4, 2, "ckpt"), whole, delta=0.01 * whole)
+        self.assertLess(whole, 0.95 * first)
+        third = train("third", 1, 1, 2, "ckpt")  # has nothing left to train
+        self.assertAlmostEqual(third, whole, delta=0.01 * whole)
+
     def test_layers_of_a_list_say_how_they_are_divided(self):
         job = self.write("layers.yaml", LAYERS)
         code, _, err = self.dlrun("--quiet", "--no-bind", "--run-dir", "layers", job)

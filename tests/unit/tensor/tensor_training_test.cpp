@@ -1,13 +1,20 @@
 // Training in tensor groups, with ranks as threads: the same first weights bit for bit, and losses and
 // weights of the whole model up to the order of additions.
+#include <array>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
 #include <doctest/doctest.h>
 
 #include "../graph/fixture.hpp"
+#include "../folder.hpp"
 #include "../train/thread_ranks.hpp"
+#include "runtime/checkpoint/catalog.hpp"
+#include "runtime/checkpoint/snapshot.hpp"
+#include "runtime/checkpoint/tensor_reader.hpp"
+#include "runtime/checkpoint/writer.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/train/gradient_exchange.hpp"
 #include "runtime/train/process_groups.hpp"
@@ -24,6 +31,7 @@ struct Form {
   int tensor = 1, data = 1;
   Precision precision = Precision::f32;
   std::uint64_t steps = 4;
+  std::filesystem::path save = {}, load = {};  // the folder of checkpoints
 };
 
 struct Trained {
@@ -53,9 +61,11 @@ class Rank {
     options.optimizer = momentum_sgd(0.9F);
     options.tensor_group = &groups_;
     engine_ = TRY(compile(ranks_.tensor.alone() ? whole_ : TRY(split_graph(whole_, ranks_.tensor)), options));
+    if (!form_.load.empty()) TRY(load_state());
     auto gradients = TRY(GradientExchange::make(TrainSpec{}, *engine_, groups_.data(), {}, groups_.tensor()));
     for (std::uint64_t step = 0; step < form_.steps; ++step) TRY(take(step, gradients, out, lock));
     if (form_.steps > 0) out.square_sum = TRY(gradients.square_sum());
+    if (!form_.save.empty()) TRY(save_state());
     return collect(out, lock);
   }
 
@@ -79,6 +89,41 @@ class Rank {
     out.losses.push_back(sums.totals.loss());
     out.accuracies.push_back(sums.totals.accuracy());
     return {};
+  }
+
+  // Each rank its part, and the first one makes a checkpoint of them.
+  Result<void> save_state() {
+    const auto files = real_file_system();
+    const CheckpointPart part{ranks_.tensor.part, ranks_.tensor.parts};
+    Snapshot snapshot = TRY(Snapshot::make(*engine_, pieces_of(*engine_, part)));
+    TRY(snapshot.take(*engine_));
+    const auto written =
+        TRY(write_part(*files, form_.save, form_.steps, part, {snapshot.file(0), snapshot.file(1)}));
+    std::vector<std::array<std::uint64_t, 4>> all(static_cast<std::size_t>(part.parts));
+    const std::array mine{written[0].bytes, written[0].checksum, written[1].bytes, written[1].checksum};
+    TRY(world_.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all))));
+    if (world_.rank() == 0) {
+      Manifest manifest;
+      manifest.identity.samples = 1;
+      manifest.identity.model = whole_.model;
+      manifest.position.step = form_.steps;
+      manifest.parts = part.parts;
+      for (int number = 0; number < part.parts; ++number) {
+        const auto names = state_files_of({number, part.parts});
+        const auto& one = all[static_cast<std::size_t>(number)];
+        manifest.files.push_back({names[0], one[0], one[1]});
+        manifest.files.push_back({names[1], one[2], one[3]});
+      }
+      TRY(commit_parts(*files, form_.save, manifest));
+    }
+    return world_.barrier();
+  }
+
+  Result<void> load_state() {
+    const auto files = real_file_system();
+    const CatalogEntry newest = TRY(list_checkpoints(*files, form_.load)).front();
+    const Manifest manifest = TRY(read_manifest(*files, form_.load, newest));
+    return restore(*engine_, TRY(TensorReader::open(form_.load / newest.name, manifest)));
   }
 
   Result<void> collect(Trained& out, std::mutex& lock) {
@@ -184,6 +229,19 @@ TEST_CASE("in bf16, too") {
   check_equal(gpt_like(), {.tensor = 2, .precision = Precision::bf16});
   check_equal(llama_like(), {.tensor = 2, .precision = Precision::bf16});
   check_equal(fully_connected_model(), {.tensor = 2, .precision = Precision::bf16});
+}
+
+TEST_CASE("a checkpoint in parts has the same bits at any other number of parts") {
+  const dlrun::test::Folder folder;
+  const Graph whole = gpt_like();
+  const std::filesystem::path two = folder.path / "two", four = folder.path / "four";
+  const Trained saved = train(whole, {.tensor = 2, .steps = 2, .save = two});
+  CHECK(train(whole, {.steps = 0, .load = two}).weights == saved.weights);  // momentum, too
+  CHECK(train(whole, {.tensor = 4, .steps = 0, .save = four, .load = two}).weights == saved.weights);
+  CHECK(train(whole, {.tensor = 2, .steps = 0, .load = four}).weights == saved.weights);
+  const Trained continued = train(whole, {.tensor = 4, .steps = 2, .load = two});
+  const Trained at_once = train(whole, {.steps = 2, .load = two});
+  CHECK(largest_distance(continued, at_once) < 4e-6);
 }
 
 TEST_CASE("a rank has its part of the divided weights and no more") {
