@@ -65,8 +65,7 @@ class ReduceScatter {
       const Part theirs = piece(to, at);
       if (theirs.length() == 0) continue;
       pack(dtype_, leaving_ + slot(to), data_.data() + theirs.begin, theirs.length());
-      sent_.push_back(
-          TRY(link_.send_start({leaving_ + slot(to), bytes_of(dtype_, theirs.length())}, to)));
+      sent_.push_back(TRY(link_.send_start({leaving_ + slot(to), bytes_of(dtype_, theirs.length())}, to)));
     }
     return link_.wait_for(received);
   }
@@ -152,9 +151,7 @@ Result<void> direct_reduce_scatter(Transport& link, std::span<float> data, const
 }
 
 Result<void> direct_allgather(Transport& link, std::span<float> data, const Borders& borders) {
-  const auto part = [&](int rank) {
-    return std::as_writable_bytes(part_between(borders, rank).of(data));
-  };
+  const auto part = [&](int rank) { return std::as_writable_bytes(part_between(borders, rank).of(data)); };
   std::vector<Transport::Ticket> under_way;
   for (int step = 1; step < link.size(); ++step) {
     const int from = (link.rank() + link.size() - step) % link.size();

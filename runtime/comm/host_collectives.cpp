@@ -63,8 +63,7 @@ Result<void> HostCollectives::reduce_scatter_start(std::span<float> data,
 
 Result<void> HostCollectives::allgather_start(std::span<float> data, std::span<const std::size_t> borders) {
   TRY(check_borders(borders, data.size(), size()));
-  DeferredParts parts{
-      DeferredParts::Kind::allgather, data, {borders.begin(), borders.end()}, CommDtype::f32};
+  DeferredParts parts{DeferredParts::Kind::allgather, data, {borders.begin(), borders.end()}, CommDtype::f32};
   if (link_.size() == 1) return {};
   if (shared_)
     deferred_parts_.push_back(std::move(parts));

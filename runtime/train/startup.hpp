@@ -13,6 +13,8 @@ namespace dlrun::runtime {
 
 struct PreparedTraining {
   std::unique_ptr<Communicator> comm;
+  /// The ranks that have the same model on other data: they sum gradients, and divide the optimizer's state.
+  Communicator& data_group() const { return *comm; }
   Device device;  // outlives the engine on it
   std::unique_ptr<Engine> engine;
   CudaEngine* on_gpu = nullptr;  // the engine, where it is one

@@ -30,7 +30,7 @@ class Trainer {
     GradientExchange& gradients;
     const DataParts& data;
     Reporter& reporter;
-    Checkpointing* checkpoints;                // rank 0's, where there are any
+    Checkpointing* checkpoints;                // where there are any: rank 0's, or all write in parts
     std::function<Requests()> local_requests;  // signals and the like, looked at each step
     std::filesystem::path folder = {};         // rank 0's, for what a GAN generates
     // Rank 0's, of a run that starts from a checkpoint: whether it may be told that nothing is left to train.
@@ -64,7 +64,7 @@ class Trainer {
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   Result<void> tell_and_save(const StepTotals& step);
-  double clip_factor(double scale) const;
+  Result<double> clip_factor(double scale) const;
   void advance(std::uint64_t rows);
   bool evaluation_due() const;
   Result<void> evaluate_within_epoch();
@@ -93,6 +93,7 @@ class Trainer {
   Result<BenchmarkFigures> measure_parts(Throughput steps);
 
   Parts parts_;
+  ParameterUpdate update_;
   Split split_;
   ShardsOfRank shards_;   // as evaluations are divided
   ShardsOfRank batches_;  // of an update
