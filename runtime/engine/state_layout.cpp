@@ -42,7 +42,8 @@ std::vector<std::size_t> StateLayout::backward_order() const {
   return order;
 }
 
-void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes, Averages averages) {
+void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes, Averages averages,
+                         const std::optional<StatePart>& part) {
   const std::vector<std::size_t> order = backward_order();
   slices_.resize(parameters_.size());
   for (const std::size_t index : order) {
@@ -51,6 +52,9 @@ void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_by
   }
   floats_ += kSpareSlots;
   cut_buckets(order, bucket_bytes);
+  for (const Bucket& slice : slices_) owned_.push_back({0, slice.length, slice.offset});
+  state_floats_ = floats_;
+  if (part) divide(order, *part);
   std::vector<std::string_view> state = optimizer.state;
   if (averages == Averages::kept) state.push_back(kAverageSuffix);
   list_tensors(state);
@@ -71,6 +75,56 @@ void StateLayout::cut_buckets(const std::vector<std::size_t>& order, std::size_t
       close(end, parameters_[index].node);
   }
   close(floats_, order.empty() ? 0 : parameters_[order.back()].node);
+}
+
+// The border of two blocks of a parameter, or of two parameters, that is next to this place of the arena.
+std::size_t StateLayout::nearest_cut(const std::vector<std::size_t>& order, std::size_t wanted) const {
+  for (const std::size_t index : order) {
+    const Bucket& slice = slices_[index];
+    if (wanted >= slice.offset + slice.length) continue;
+    const std::size_t within = wanted - slice.offset, floats = parameters_[index].cuts.floats;
+    const std::size_t unit = floats == 0 ? slice.length : floats;
+    return slice.offset + std::min((within + unit / 2) / unit * unit, slice.length);
+  }
+  return floats_ - kSpareSlots;
+}
+
+// Each bucket into parts as equal as the blocks allow, so that all ranks add gradients all the time.
+void StateLayout::divide(const std::vector<std::size_t>& order, const StatePart& part) {
+  for (const Bucket& bucket : buckets_) {
+    const std::size_t end = std::min(bucket.offset + bucket.length, floats_ - kSpareSlots);
+    const std::size_t length = end - bucket.offset, ranks = static_cast<std::size_t>(part.ranks);
+    std::vector<std::size_t>& borders = borders_.emplace_back();
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      borders.push_back(nearest_cut(order, bucket.offset + length * rank / ranks) - bucket.offset);
+    borders.push_back(length);
+  }
+  state_floats_ = 0;
+  std::size_t bucket = 0;
+  for (const std::size_t index : order) {
+    const Bucket& slice = slices_[index];
+    while (slice.offset >= buckets_[bucket].offset + buckets_[bucket].length) ++bucket;
+    const auto border = [&](int rank) {
+      const std::size_t at = buckets_[bucket].offset + borders_[bucket][static_cast<std::size_t>(rank)];
+      return std::clamp(at, slice.offset, slice.offset + slice.length) - slice.offset;
+    };
+    owned_[index] = {border(part.rank), border(part.rank + 1), state_floats_};
+    state_floats_ += owned_[index].end - owned_[index].begin;
+  }
+}
+
+// Of a parameter's state.
+std::vector<TensorBox> StateLayout::held(std::size_t parameter) const {
+  const OwnedRange& own = owned_[parameter];
+  const ParameterSpec& of = parameters_[parameter];
+  const std::size_t length = slices_[parameter].length;
+  if (own.begin == own.end) return {};
+  if (own.begin == 0 && own.end == length) return {whole_box(of.shape)};
+  const auto row = [&](std::size_t at) {
+    return at == length ? of.shape[of.cuts.axis]
+                        : static_cast<std::int64_t>(at / of.cuts.floats) * of.cuts.rows;
+  };
+  return {slice_along(of.shape, of.cuts.axis, row(own.begin), row(own.end) - row(own.begin))};
 }
 
 // Nodes of buckets fall, as backward runs from the last node to the first.
@@ -109,8 +163,11 @@ void StateLayout::list_tensors(const std::vector<std::string_view>& state) {
     list({statistics_[i].name, {statistics_[i].elements}, Role::statistic},
          {Arena::statistics, 0, i, statistic_offsets_[i]});
   for (std::size_t slot = 0; slot < state.size(); ++slot)
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      list(info(parameters_[i], state[slot], Role::momentum), {Arena::state, slot, i, slices_[i].offset});
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      TensorInfo one = info(parameters_[i], state[slot], Role::momentum);
+      if (!borders_.empty()) one.held = held(i);
+      list(std::move(one), {Arena::state, slot, i, owned_[i].state_offset});
+    }
 }
 
 Result<void> StateLayout::check_size(std::size_t tensor, std::size_t count) const {

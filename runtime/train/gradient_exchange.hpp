@@ -1,10 +1,12 @@
 // GradientExchange: how the ranks' gradients become one sum: by allreduce, in the dtype that the job names,
-// or by parameter servers. Each bucket starts as soon as it is final. Loss, counts and requests travel behind
-// the last gradient, and always exactly.
+// or by parameter servers. Where the optimizer's state is divided (ShardedEngine), each rank gets the sum of
+// its part alone, by a reduce-scatter. Each bucket starts as soon as it is final. Loss, counts and requests
+// travel behind the last gradient, and always exactly.
 #pragma once
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/train/accumulated_gradients.hpp"
+#include "runtime/train/parameter_update.hpp"
 #include "runtime/train/server_placement.hpp"
 #include "runtime/train/shard_sums.hpp"
 #include "runtime/train/tensor_agreement.hpp"
@@ -37,8 +39,13 @@ class GradientExchange {
   void keep() { sums_ ? sums_->keep() : accumulated_->keep(); }
   /// This bucket's gradients of the rank's last batch are final.
   Result<void> start(std::size_t bucket);
-  /// The spare slots are filled; after it, all of the arena is summed.
+  /// The spare slots are filled; after it, all of the arena is summed, or this rank's part of it.
   Result<void> finish();
+  ParameterUpdate::Sums sums() const {
+    return scatters() ? ParameterUpdate::Sums::own_part : ParameterUpdate::Sums::all;
+  }
+  /// The ranks that sum gradients with this one.
+  Communicator& group() const { return *comm_; }
 
   /// After finish(): the sum of the squares of all gradients of the model.
   Result<double> square_sum() const;
@@ -52,6 +59,8 @@ class GradientExchange {
   Result<void> finish_over_data();
   Result<void> choose_servers(const ParameterServerSpec& spec);
   bool travels_whole() const { return dtype_ == CommDtype::f32 && loads_.empty(); }
+  // Sums of shards have their own order, for which every rank needs all of them.
+  bool scatters() const { return engine_->sharded() != nullptr && !sums_; }
   bool is_last(std::size_t bucket) const { return bucket + 1 == engine_->buckets().size(); }
   std::span<float> gradients(std::size_t bucket) const;  // without the spare slots
 

@@ -42,9 +42,9 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .tensors = tensors_checksum(*prepared.engine),
                                .optimizer = std::string(spec.optimizer.optimizer.traits->name) +
                                             (spec.ema ? kWithAverage : "")},
-                  .world = prepared.groups.data().size(),
+                  .world = prepared.data_group().size(),
                   .shards = spec.shards
-                                ? std::optional(spec.shards->count.value_or(prepared.groups.data().size()))
+                                ? std::optional(spec.shards->count.value_or(prepared.data_group().size()))
                                 : std::nullopt,
                   .batch = spec.batch,
                   .precision = std::string(name_of(spec.precision)),
@@ -94,6 +94,7 @@ class Session {
     TRY(say_where());
     reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
     TRY(check_shards());
+    TRY(check_sharded_state());
     const Position start = TRY(start_position());
     const std::optional<int> shards = TRY(shards_of_training());
     std::filesystem::path folder;
@@ -101,14 +102,14 @@ class Session {
       folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
-    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, prepared_.groups.data(),
+    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, prepared_.data_group(),
                                                             shards, prepared_.groups.tensor()));
     tell_servers(gradients.server_loads());
     std::optional<StepTrace> trace;
     if (spec_.trace) trace.emplace(*spec_.trace, TRY(common_folder(folder)), comm, *reporter_);
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
-                     .comm = prepared_.groups.data(),
+                     .comm = prepared_.data_group(),
                      .gradients = gradients,
                      .data = prepared_.data,
                      .reporter = *reporter_,
@@ -188,19 +189,45 @@ class Session {
               .hint = fmt::format("unset {}, or remove train.shards", asked.asked_by)});
   }
 
+  Result<void> check_sharded_state() {
+    ShardedEngine* const sharded = prepared_.engine->sharded();
+    if (sharded == nullptr) return {};
+    const AllreduceChoice asked = TRY(choose_allreduce(environment_, spec_.allreduce.choice));
+    if (!asked.is_auto())
+      return fail(
+          Error{.kind = ErrorKind::usage,
+                .what = fmt::format("train.optimizer.state is sharded, and {}: gradients are summed by "
+                                    "a reduce-scatter",
+                                    asked.text()),
+                .hint = fmt::format("unset {}, or set train.optimizer.state to replicated", asked.asked_by)});
+    const std::size_t all = prepared_.engine->gradients().size_bytes();
+    std::size_t slots = spec_.optimizer.optimizer.traits->state.size() + (spec_.ema ? 1 : 0);
+    reporter_->note(
+        fmt::format("optimizer state: {:.1f} MB on rank 0, of {:.1f} MB that {} ranks have together",
+                    static_cast<double>(sharded->state_bytes()) / 1e6, static_cast<double>(slots * all) / 1e6,
+                    prepared_.data_group().size()));
+    return {};
+  }
+
   // The job's, else the checkpoint's, else the ranks of this first start: rank 0's on all ranks.
   Result<std::optional<int>> shards_of_training() {
     if (!spec_.shards) return std::optional<int>();
     Communicator& comm = *prepared_.comm;
     std::int32_t shards =
-        spec_.shards->count.value_or(shards_there_.value_or(prepared_.groups.data().size()));
+        spec_.shards->count.value_or(shards_there_.value_or(prepared_.data_group().size()));
     TRY(comm.broadcast(std::as_writable_bytes(std::span(&shards, 1)), 0));
     return std::optional<int>(shards);
   }
 
   Result<Position> start_position() {
     std::optional<LoadedCheckpoint> chosen;
-    if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
+    const bool in_parts = prepared_.engine->sharded() != nullptr;
+    if (in_parts && !spec_.checkpoint.folder.empty()) {
+      checkpoints_ = TRY(Checkpointing::open_in_parts(
+          spec_.checkpoint, *files_, *prepared_.engine, manifest_facts(spec_, prepared_),
+          lease_owner(spec_, environment_), *reporter_, prepared_.data_group()));
+      if (prepared_.comm->rank() == 0) chosen = TRY(checkpoints_->choose(*reporter_));
+    } else if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
       checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
                                              manifest_facts(spec_, prepared_),
                                              lease_owner(spec_, environment_), *reporter_));
@@ -209,7 +236,8 @@ class Session {
     if (spec_.init_from)
       for (const std::string& line : TRY(init_weights(*prepared_.engine, *spec_.init_from)))
         reporter_->note(line);
-    const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
+    const Position start =
+        TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr, spec_.checkpoint.folder));
     if (chosen) shards_there_ = chosen->manifest.shards.value_or(chosen->manifest.world);
     if (chosen) TRY(announce(*chosen, start));
     return start;
@@ -242,7 +270,7 @@ class Session {
     }
     reporter_->note(fmt::format("resuming from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
                                 start.step, start.epoch + 1, start.seen, training_samples(spec_, prepared_)));
-    if (const int now = prepared_.groups.data().size(), there = chosen.manifest.world; there != now)
+    if (const int now = prepared_.data_group().size(), there = chosen.manifest.world; there != now)
       reporter_->note(fmt::format("ranks: {} in the checkpoint, {} now", there, now));
     if (spec_.shards && spec_.shards->count.value_or(*shards_there_) != *shards_there_) {
       if (chosen.manifest.shards) return other_shards(checkpoint);

@@ -41,6 +41,11 @@ Result<Graph> build(const TrainSpec& spec, const InputShape& shape) {
   return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
 }
 
+std::optional<StatePart> state_part(const TrainSpec& spec, const PreparedTraining& prepared) {
+  if (spec.optimizer.state == OptimizerSpec::State::replicated) return std::nullopt;
+  return StatePart{prepared.data_group().rank(), prepared.data_group().size()};
+}
+
 Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
   TRY(check_patterns(graph, spec.patterns));
   return check_state_size(graph, 2 + spec.optimizer.optimizer.traits->state.size() + (spec.ema ? 1 : 0));
@@ -94,9 +99,10 @@ Result<void> check_device(const Device& device, const TensorRank& rank) {
 }
 
 Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environment, const InputShape& shape,
-                               const Place& place) {
+                               const Place& place, const std::optional<StatePart>& part) {
   EngineOptions options = engine_options(spec, place.of_data());
   options.tensor_group = place.tensor_group;
+  options.state_part = part;
   MadeEngine out;
   out.device = TRY(choose_device(spec.device, environment));
   TRY(check_device(out.device, place.groups.tensor));
@@ -112,6 +118,10 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "train.freeze is supported on CPUs only",
                       .hint = "set train.device to cpu, or remove train.freeze"});
+  if (part)
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "train.optimizer.state is sharded, which is supported on CPUs only so far",
+                      .hint = "set train.device to cpu, or train.optimizer.state to replicated"});
   options.ranks = ranks_of(environment);
   // Mixed images are no bytes.
   if (!spec.mixup)
@@ -148,8 +158,10 @@ std::uint64_t job_checksum(const TrainSpec& spec, int tensor) {
       fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  const std::string recipe = fmt::format("{} {} {} {} {}", spec.optimizer.no_decay.text(), spec.accumulate,
-                                         spec.label_smoothing, spec.ema.value_or(0), spec.mixup.value_or(0));
+  const bool in_parts = spec.optimizer.state == OptimizerSpec::State::sharded;
+  const std::string recipe =
+      fmt::format("{} {} {} {} {}{}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing,
+                  spec.ema.value_or(0), spec.mixup.value_or(0), in_parts ? " sharded" : "");
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", tensor, recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),
@@ -179,12 +191,18 @@ Result<void> connect(const TrainSpec& spec, const Environment& environment, Prep
   return {};
 }
 
-// The number of ranks decides the batch of each, and so comes before the engine.
-Result<void> divide_batch(TrainSpec& spec, const Environment& environment, const GroupRanks& groups,
-                          PreparedTraining& out) {
-  if (!spec.global_batch) return {};
+// The number of ranks decides the batch of each and its part of the state, and so comes before the engine.
+Result<void> divide_among_ranks(TrainSpec& spec, const Environment& environment, const GroupRanks& groups,
+                                PreparedTraining& out) {
+  const bool in_parts = spec.optimizer.state == OptimizerSpec::State::sharded;
+  if (!spec.global_batch && !in_parts) return {};
   TRY(connect(spec, environment, out));
-  return divide_global_batch(spec, groups.tensor.alone() ? out.comm->size() : groups.data_ranks);
+  if (!in_parts || out.comm->elastic() == nullptr)
+    return divide_global_batch(spec, groups.tensor.alone() ? out.comm->size() : groups.data_ranks);
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = "train.optimizer.state is sharded, and the run is elastic: with a rank, its part "
+                            "of the state would be lost",
+                    .hint = "remove elastic, or set train.optimizer.state to replicated"});
 }
 
 }  // namespace
@@ -193,11 +211,12 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   const Place place{TRY(rank_of(environment)), TRY(group_ranks_of(environment)), &out.groups};
   TRY(check_tensor_settings(spec, place.groups.tensor));
   const InputShape shape = TRY(spec.data.source->probe());
-  TRY(divide_batch(spec, environment, place.groups, out));
+  TRY(divide_among_ranks(spec, environment, place.groups, out));
   auto data = std::async(std::launch::async,
                          [&spec] { return load_data(*spec.data.source, spec.seed, spec.data.train_share); });
-  auto engine = std::async(std::launch::async, [&spec, &environment, shape, place] {
-    return make_engine(spec, environment, shape, place);
+  const std::optional<StatePart> part = state_part(spec, out);
+  auto engine = std::async(std::launch::async, [&spec, &environment, shape, place, part] {
+    return make_engine(spec, environment, shape, place, part);
   });
   Result<void> connected = out.comm ? Result<void>{} : connect(spec, environment, out);
   auto made = engine.get();
@@ -208,7 +227,7 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   TRY(out.groups.connect(*out.comm, place.groups));
   if (out.comm->rank() == place.rank) return {};
   // Started by something that does not say which rank this is: only now is it known.
-  take(out, TRY(make_engine(spec, environment, shape, {out.comm->rank(), place.groups, &out.groups})));
+  take(out, TRY(make_engine(spec, environment, shape, {out.comm->rank(), place.groups, &out.groups}, part)));
   return {};
 }
 

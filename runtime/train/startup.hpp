@@ -15,7 +15,9 @@ namespace dlrun::runtime {
 struct PreparedTraining {
   std::unique_ptr<Communicator> comm;  // the world
   ProcessGroups groups;                // of it; outlives the engine
-  Device device;                       // outlives the engine on it
+  /// The ranks that have the same model on other data: they sum gradients, and divide the optimizer's state.
+  Communicator& data_group() const { return groups.tensor() == nullptr ? *comm : groups.data(); }
+  Device device;  // outlives the engine on it
   std::unique_ptr<Engine> engine;
   CudaEngine* on_gpu = nullptr;  // the engine, where it is one
   DataParts data;

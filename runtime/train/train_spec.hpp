@@ -24,9 +24,12 @@
 namespace dlrun::runtime {
 
 struct OptimizerSpec {
+  // sharded: each rank has a part of the optimizer's state (ZeRO stage 1)
+  enum class State { replicated, sharded };
   Optimizer optimizer = default_optimizer("sgd");
   double learning_rate = optimizer.traits->learning_rate, weight_decay = 0;
   NoDecay no_decay = {};
+  State state = State::replicated;
 };
 
 struct ScheduleSpec {

@@ -21,6 +21,7 @@ RunShape shape_of(const Trainer::Parts& parts, std::uint64_t samples) {
 
 Trainer::Trainer(const Parts& parts, const Position& start)
     : parts_(parts),
+      update_(parts.engine, parts.gradients.group(), parts.gradients.sums()),
       split_(parts.data.train.count, parts.spec.data.train_share, parts.spec.seed),
       shards_(parts.gradients.shards()),
       batches_(parts.gradients.batches()),
@@ -130,11 +131,14 @@ void Trainer::store_totals(const BatchResult& result, std::uint64_t rows) {
     asked_.save = asked_.save || heard.save;
     asked_.stop = asked_.stop || heard.stop;
   }
+  const Checkpointing* const checkpoints = parts_.checkpoints;
+  asked_.save = asked_.save || (checkpoints != nullptr && checkpoints->wants_one());
   store({.totals = {.loss_sum = result.loss_sum,
                     .correct = static_cast<double>(result.correct) / task_->answers_per_row(),
                     .rows = static_cast<double>(rows),
                     .generator_loss_sum = result.generator_loss_sum},
-         .requests = asked_},
+         .requests = asked_,
+         .writing = checkpoints != nullptr && checkpoints->is_writing() ? 1 : 0},
         parts_.engine.spare_slots());
 }
 
@@ -221,13 +225,13 @@ Result<StepTotals> Trainer::step() {
   const double scale = static_cast<double>(batch) / static_cast<double>(rows);
   const double clip = how == Done::here ? TRY(clip_factor(scale)) : 1;
   if (how == Done::here)
-    parts_.engine.apply({.learning_rate = last_.learning_rate,
-                         .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
-                         .gradient_scale = static_cast<float>(scale * clip),
-                         .updates = position_.step,
-                         .clip_norm = parts_.engine.clips_norm() && parts_.spec.clip_norm
-                                          ? static_cast<float>(*parts_.spec.clip_norm)
-                                          : 0});
+    TRY(update_.apply({.learning_rate = last_.learning_rate,
+                       .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
+                       .gradient_scale = static_cast<float>(scale * clip),
+                       .updates = position_.step,
+                       .clip_norm = parts_.engine.clips_norm() && parts_.spec.clip_norm
+                                        ? static_cast<float>(*parts_.spec.clip_norm)
+                                        : 0}));
   clock_.step_done();
   advance(rows);
   return sums;
@@ -235,8 +239,10 @@ Result<StepTotals> Trainer::step() {
 
 // PyTorch's clip_grad_norm_: of the norm of all gradients, as they are with this scale.
 Result<double> Trainer::clip_factor(double scale) const {
-  if (!parts_.spec.clip_norm || parts_.engine.clips_norm()) return 1;
-  const double norm = scale * std::sqrt(TRY(parts_.gradients.square_sum()));
+  if (!parts_.spec.clip_norm || parts_.engine.clips_norm()) return 1.0;
+  const double squares =
+      parts_.tensor != nullptr ? TRY(parts_.gradients.square_sum()) : TRY(update_.squares());
+  const double norm = scale * std::sqrt(squares);
   return std::min(1.0, *parts_.spec.clip_norm / (norm + 1e-6));
 }
 
@@ -253,7 +259,7 @@ Result<void> Trainer::tell_and_save(const StepTotals& step) {
   TRY(parts_.reporter.step(last_));
   if (std::exchange(regrouped_, false)) parts_.reporter.went_on(position_.step);
   if (parts_.checkpoints == nullptr) return {};
-  return parts_.checkpoints->after_step(parts_.engine, position_, step.requests.save, parts_.reporter);
+  return parts_.checkpoints->after_step(parts_.engine, position_, step, parts_.reporter);
 }
 
 Result<void> Trainer::after_step(const StepTotals& step) {

@@ -30,7 +30,7 @@ class Trainer {
     GradientExchange& gradients;
     const DataParts& data;
     Reporter& reporter;
-    Checkpointing* checkpoints;                // rank 0's, where there are any
+    Checkpointing* checkpoints;                // where there are any: rank 0's, or all write in parts
     std::function<Requests()> local_requests;  // signals and the like, looked at each step
     std::filesystem::path folder = {};         // rank 0's, for what a GAN generates
     // Rank 0's, of a run that starts from a checkpoint: whether it may be told that nothing is left to train.
@@ -94,6 +94,7 @@ class Trainer {
   Result<BenchmarkFigures> measure_parts(Throughput steps);
 
   Parts parts_;
+  ParameterUpdate update_;
   Split split_;
   ShardsOfRank shards_;   // as evaluations are divided
   ShardsOfRank batches_;  // of an update

@@ -444,6 +444,14 @@ Result<void> check_elastic(Fields& root, JobSpec& spec) {
     return yaml::error_at(
         node, "'elastic' and parallel.tensor are both set: a lost rank takes its part of the model with it",
         "remove one of the two");
+  const yaml::Node* const optimizer = spec.train.find("optimizer");
+  const yaml::Node* const state = optimizer == nullptr ? nullptr : optimizer->find("state");
+  if (state != nullptr && state->scalar == "sharded")
+    return yaml::error_at(
+        *state,
+        "train.optimizer.state is sharded, and 'elastic' is set: with a rank, its part of the "
+        "state would be lost",
+        "remove elastic, or set state to replicated");
   if (spec.train.find("shards") == nullptr) spec.train.set("shards", yaml::scalar("auto", node.source));
   return {};
 }
