@@ -30,6 +30,11 @@ std::array<std::string, 2> state_files_of(const CheckpointPart& part) {
   return {name("model"), name("optimizer")};
 }
 
+bool is_divided(const Engine& engine) {
+  return std::any_of(engine.tensors().begin(), engine.tensors().end(),
+                     [](const TensorInfo& tensor) { return tensor.held.has_value(); });
+}
+
 std::vector<SnapshotPiece> all_pieces(const Engine& engine) {
   std::vector<SnapshotPiece> out;
   for (std::size_t i = 0; i < engine.tensors().size(); ++i)

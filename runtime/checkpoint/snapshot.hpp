@@ -28,6 +28,9 @@ struct CheckpointPart {
 /// The names of the files of a part.
 std::array<std::string, 2> state_files_of(const CheckpointPart& part);
 
+/// Whether ranks have parts of the state, and write checkpoints together.
+bool is_divided(const Engine& engine);
+
 /// What a rank writes: boxes of tensors, by their number in the engine.
 struct SnapshotPiece {
   std::size_t tensor = 0;

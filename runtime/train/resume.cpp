@@ -35,13 +35,14 @@ Result<void> restore_part(Engine& engine, const std::filesystem::path& folder, s
 Result<Position> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* chosen,
                         const std::filesystem::path& folder) {
   Announcement news;
-  if (chosen != nullptr && chosen->manifest.parts != 0 && engine.sharded() == nullptr)
+  const bool in_parts = engine.sharded() != nullptr || is_divided(engine);
+  if (chosen != nullptr && chosen->manifest.parts != 0 && !in_parts)
     chosen->files = TRY(whole_files(engine, TRY(open_checkpoint(folder, chosen->manifest.position.step))));
   if (chosen != nullptr)
     news = {1, chosen->manifest.position, {chosen->files[0].size(), chosen->files[1].size()}};
   TRY(comm.broadcast(std::as_writable_bytes(std::span(&news, 1)), 0));
   if (news.found == 0) return Position{};
-  if (engine.sharded() != nullptr) {
+  if (in_parts) {
     TRY(restore_part(engine, folder, news.position.step));
     return news.position;
   }

@@ -219,13 +219,22 @@ class Session {
     return std::optional<int>(shards);
   }
 
+  // The ranks that have the whole state together, where they do and checkpoints are written: of a divided model
+  // those of the first tensor group.
+  Communicator* writers_of_parts() const {
+    if (spec_.checkpoint.folder.empty()) return nullptr;
+    if (prepared_.groups.tensor() != nullptr)
+      return prepared_.data_group().rank() == 0 ? prepared_.groups.tensor() : nullptr;
+    return prepared_.engine->sharded() != nullptr ? &prepared_.data_group() : nullptr;
+  }
+
   Result<Position> start_position() {
     std::optional<LoadedCheckpoint> chosen;
-    const bool in_parts = prepared_.engine->sharded() != nullptr;
-    if (in_parts && !spec_.checkpoint.folder.empty()) {
+    Communicator* const writers = writers_of_parts();
+    if (writers != nullptr) {
       checkpoints_ = TRY(Checkpointing::open_in_parts(
           spec_.checkpoint, *files_, *prepared_.engine, manifest_facts(spec_, prepared_),
-          lease_owner(spec_, environment_), *reporter_, prepared_.data_group()));
+          lease_owner(spec_, environment_), *reporter_, *writers));
       if (prepared_.comm->rank() == 0) chosen = TRY(checkpoints_->choose(*reporter_));
     } else if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
       checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,

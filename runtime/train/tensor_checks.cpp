@@ -22,6 +22,9 @@ Result<void> check_tensor_settings(const TrainSpec& spec, const TensorRank& rank
     return no_form(
         fmt::format("train.optimizer is {}, which needs the norm of each whole tensor", optimizer.name),
         "use sgd, adam or adamw");
+  if (spec.optimizer.state == OptimizerSpec::State::sharded)
+    return no_form("train.optimizer.state is sharded: the two do not go together so far",
+                   "remove parallel.tensor, or set train.optimizer.state to replicated");
   if (spec.parameter_server)
     return no_form("train.parameter-server is set: servers have whole models",
                    "remove train.parameter-server or parallel.tensor");

@@ -2,6 +2,7 @@
 // that loss, accuracy and the request to stop need no collective of their own.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -46,7 +47,7 @@ inline StepTotals load(std::span<const float> slots) {
   return {
       .totals = {.loss_sum = slots[0], .correct = slots[1], .rows = slots[2], .generator_loss_sum = slots[5]},
       .requests = {.save = slots[3] > 0, .stop = slots[4] > 0},
-      .writing = static_cast<int>(slots[6])};
+      .writing = static_cast<int>(std::ceil(slots[6]))};  // of tensor groups it is a mean
 }
 
 }  // namespace dlrun::runtime
