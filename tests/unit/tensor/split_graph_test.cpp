@@ -7,6 +7,7 @@
 
 #include "runtime/graph/operators/traits.hpp"
 #include "runtime/graph/split.hpp"
+#include "runtime/models/models.hpp"
 #include "tensor_models.hpp"
 
 using namespace dlrun;
@@ -64,9 +65,10 @@ TEST_CASE("every number of a weight is in one part, or in all where the tensor i
             shapes[node.name + std::string(rule.part)] = numbers(rule.shape);
       const auto counted = owners(whole, parts);
       REQUIRE(counted.size() == shapes.size());
-      for (const auto& [name, counts] : counted) {
-        CAPTURE(name);
-        CHECK(counts.size() == shapes.at(name));
+      for (const auto& entry : counted) {
+        const std::vector<int>& counts = entry.second;
+        CAPTURE(entry.first);
+        CHECK(counts.size() == shapes.at(entry.first));
         for (const int count : counts) CHECK((count == counts[0] && (count == 1 || count == parts)));
       }
     }
@@ -91,6 +93,16 @@ TEST_CASE("a vocabulary with a remainder gives its first parts a token more") {
   for (int part = 0; part < 4; ++part)
     tokens.push_back(std::get<op::Embedding>(split_graph(whole, {part, 4})->nodes[1].operation).vocabulary);
   CHECK(tokens == std::vector<std::int64_t>{3, 3, 3, 2});
+}
+
+TEST_CASE("AlexNet's two large layers are divided, and GPT-2 by whatever divides its 12 heads") {
+  const Graph whole = alexnet({3, 224, 224, 1000}).value();
+  REQUIRE(parameter_count(whole) == 61'100'840);
+  CHECK(parameter_count(split_graph(whole, {0, 2}).value()) ==
+        61'100'840 - 37'752'832 / 2 - std::int64_t{4096} * 4096 / 2);
+  const Graph gpt = gpt2(token_sequences(16, 256)).value();
+  for (const int parts : {2, 3, 4, 6, 12}) CHECK(split_graph(gpt, {parts - 1, parts}).has_value());
+  CHECK(says(refusal(gpt, 8), "12 heads cannot be divided by 8"));
 }
 
 TEST_CASE("what cannot be divided is named") {
