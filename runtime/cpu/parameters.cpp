@@ -193,16 +193,16 @@ Result<void> Parameters::initialise(std::uint64_t seed, const dnnl::engine& engi
   // The other arenas hold nothing yet: they serve as workspace, so that no page is touched for this alone.
   std::size_t largest = 0;
   for (const TensorInfo& tensor : layout_.tensors()) largest = std::max(largest, elements_of(tensor.shape));
-  const bool has_room = !state_.empty() && state_.front().size() >= largest * sizeof(float);
-  auto* const plain =
-      reinterpret_cast<float*>(has_room ? state_.front().data() : TRY(workspace(largest * sizeof(float))));
+  const bool state_has_space = !state_.empty() && state_.front().size() >= largest * sizeof(float);
+  auto* const plain = reinterpret_cast<float*>(state_has_space ? state_.front().data()
+                                                               : TRY(workspace(largest * sizeof(float))));
   for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
     const std::size_t count = layout_.tensors()[tensor].elements();
     if (layout_.place(tensor).arena == TensorPlace::Arena::state) continue;
     layout_.first_values(tensor, seed, {plain, count});
     from_plain(path_of(tensor), plain, data_of(tensor), gradients_.data(), engine);
   }
-  for (HugeBuffer* arena : {&gradients_, has_room ? &state_.front() : &workspace_})
+  for (HugeBuffer* arena : {&gradients_, state_has_space ? &state_.front() : &workspace_})
     std::fill_n(arena->data(), arena->size(), std::byte{0});
   for (Copy& copy : copies_) {
     if (copy.interleaved_row > 0) continue;

@@ -394,7 +394,7 @@ class Training(support.Case):
     def test_the_optimizer_s_state_in_parts_goes_on_at_other_numbers_of_ranks_to_the_bits_of_the_whole(self):
         """Killed at two ranks, asked to stop at three over TCP, ended by one: the weights of ranks that all have the state."""
         self.environment["OMP_NUM_THREADS"] = "1"  # bits rest on the threads per rank
-        self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=3).replace("batch: 32", "batch: 16\n  shards: 3\n  clip-norm: 2")
+        self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=2).replace("batch: 32", "batch: 16\n  shards: 3\n  clip-norm: 2")
                               .replace("{name: sgd, lr: 0.05, momentum: 0.9}", "{name: adamw, lr: 0.002, state: sharded}"))
         code, out, err = self.train("whole", "--set", "checkpoint.dir=whole", "--set", "train.optimizer.state=replicated")
         self.assertEqual(code, 0, err)

@@ -225,7 +225,8 @@ TEST_CASE("what three ranks wrote goes on at one, two and three ranks, and with 
         const auto engine = engine_of({}, part);
         std::optional<LoadedCheckpoint> chosen;
         if (comm.rank() == 0)
-          chosen = choose_checkpoint(*files, folder.path, manifest_of(*engine, 2, 3).identity)->newest;
+          chosen =
+              std::move(choose_checkpoint(*files, folder.path, manifest_of(*engine, 2, 3).identity)->newest);
         const auto start = resume(*engine, comm, chosen ? &*chosen : nullptr, folder.path);
         REQUIRE_MESSAGE(start.has_value(), start.error().text());
         CHECK(start->step == 2);
