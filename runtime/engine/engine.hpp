@@ -221,9 +221,9 @@ struct EngineOptions {
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
   NoDecay no_decay = {};
-  int accumulate = 1;                 // batches per update
-  Labels labels = Labels::one;        // of a row in training
-  std::optional<float> average = {};  // the decay of an average of the weights (optim/average.hpp)
+  int accumulate = 1;                        // batches per update
+  Labels labels = Labels::one;               // of a row in training
+  std::optional<float> average = {};         // the decay of an average of the weights (optim/average.hpp)
   std::optional<StatePart> state_part = {};  // unset: all of the optimizer's state; set: CPUs only
   TensorGroup* tensor_group = nullptr;       // of a model that is divided; outlives the engine
 };

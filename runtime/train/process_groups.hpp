@@ -14,7 +14,8 @@ namespace dlrun::runtime {
 /// Where a rank is among the groups of its job.
 struct GroupRanks {
   TensorRank tensor;
-  int data = 0, data_ranks = 1;  // its rank in its data group, and how many that has; only where tensor groups are
+  int data = 0,
+      data_ranks = 1;  // its rank in its data group, and how many that has; only where tensor groups are
 };
 
 /// From the variables of the launcher; alone where there are none. An Error names one that cannot be.

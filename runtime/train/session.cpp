@@ -213,14 +213,13 @@ class Session {
   Result<std::optional<int>> shards_of_training() {
     if (!spec_.shards) return std::optional<int>();
     Communicator& comm = *prepared_.comm;
-    std::int32_t shards =
-        spec_.shards->count.value_or(shards_there_.value_or(prepared_.data_group().size()));
+    std::int32_t shards = spec_.shards->count.value_or(shards_there_.value_or(prepared_.data_group().size()));
     TRY(comm.broadcast(std::as_writable_bytes(std::span(&shards, 1)), 0));
     return std::optional<int>(shards);
   }
 
-  // The ranks that have the whole state together, where they do and checkpoints are written: of a divided model
-  // those of the first tensor group.
+  // The ranks that have the whole state together, where they do and checkpoints are written: of a divided
+  // model those of the first tensor group.
   Communicator* writers_of_parts() const {
     if (spec_.checkpoint.folder.empty()) return nullptr;
     if (prepared_.groups.tensor() != nullptr)

@@ -8,8 +8,8 @@
 
 #include <doctest/doctest.h>
 
-#include "../graph/fixture.hpp"
 #include "../folder.hpp"
+#include "../graph/fixture.hpp"
 #include "../train/thread_ranks.hpp"
 #include "runtime/checkpoint/catalog.hpp"
 #include "runtime/checkpoint/snapshot.hpp"
