@@ -30,7 +30,7 @@ int print(const std::string& text) {
 }
 
 int check(const dlrun::runtime::TrainSpec& spec, int tensor) {
-  const auto found = dlrun::runtime::check_job(spec, tensor);
+  const auto found = dlrun::runtime::check_job(spec, dlrun::Environment::of_this_process(), tensor);
   if (!found) return fail_with(found.error());
   return print(*found + "\n");
 }

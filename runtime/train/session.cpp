@@ -139,6 +139,18 @@ class Session {
   }
 
  private:
+  // What a tensor group saves.
+  std::string division_text() const {
+    std::size_t whole = 0, here = 0;
+    for (const TensorInfo& tensor : prepared_.engine->tensors()) {
+      if (tensor.role != TensorInfo::Role::parameter) continue;
+      whole += elements_of(tensor.shape);
+      here += tensor.elements();
+    }
+    return fmt::format("tensor groups of {} ranks: {} of the model's {} parameters on rank 0",
+                       prepared_.groups.ranks(), here, whole);
+  }
+
   // Rank 0's, on all ranks.
   Result<std::filesystem::path> common_folder(const std::filesystem::path& folder) {
     std::array<char, 4096> name{};
@@ -154,6 +166,7 @@ class Session {
     for (const std::string& found : prepared_.data.notes) reporter_->note(found);
     if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
+    if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
     if (prepared_.on_gpu == nullptr)
       return check_allreduce_without_gpu(TRY(choose_allreduce(environment_, spec_.allreduce.choice)));
     const std::string how =

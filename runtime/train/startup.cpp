@@ -244,11 +244,13 @@ Result<void> check_settings(const TrainSpec& spec, int tensor) {
   return {};
 }
 
-Result<std::string> check_job(const TrainSpec& spec, int tensor) {
+Result<std::string> check_job(const TrainSpec& spec, const Environment& environment, int tensor) {
   const InputShape shape = TRY(spec.data.source->check());
   const Graph graph = TRY(graph_of(spec, shape));
   TRY(check_parameters(spec, graph));
-  TRY(divided_graph(spec, graph, {0, tensor}));
+  const TensorRank rank{0, tensor};
+  TRY(divided_graph(spec, graph, rank));
+  if (!rank.alone()) TRY(check_device(TRY(choose_device(spec.device, environment)), rank));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
     return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,

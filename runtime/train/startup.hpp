@@ -32,7 +32,7 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
 Result<void> check_settings(const TrainSpec& spec, int tensor = 1);
 
 /// What --check does: everything that can be known without the other ranks. What was found, for people.
-Result<std::string> check_job(const TrainSpec& spec, int tensor = 1);
+Result<std::string> check_job(const TrainSpec& spec, const Environment& environment, int tensor = 1);
 
 /// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared);

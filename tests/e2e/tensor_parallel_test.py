@@ -98,8 +98,10 @@ class TensorParallel(support.Case):
 
     def test_layers_of_a_list_say_how_they_are_divided(self):
         job = self.write("layers.yaml", LAYERS)
-        code, _, err = self.dlrun("--quiet", "--no-bind", "--run-dir", "layers", job)
+        code, out, err = self.dlrun("--quiet", "--no-bind", "--run-dir", "layers", job)
         self.assertEqual(code, 0, err)
+        # Whole: 4 * 27 + 4 of the convolution, 4 biases of the sum. Halves of 144 * 30 + 30 and of 30 * 4.
+        self.assertIn("tensor groups of 2 ranks: 2351 of the model's 4586 parameters on rank 0", out)
         code, _, err = self.dlrun("--quiet", "--no-bind", "--run-dir", "whole", "--set", "parallel.tensor=1", "--set", "resources.tasks-per-node=1", job)
         self.assertEqual(code, 0, err)
         losses = [self.losses(run) for run in ("layers", "whole")]
