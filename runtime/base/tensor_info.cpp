@@ -1,14 +1,17 @@
-// TensorInfo's arithmetic: how many numbers a shape holds.
+// TensorInfo's arithmetic: how many numbers a rank has of a tensor.
 #include "runtime/base/tensor_info.hpp"
-
-#include <numeric>
 
 namespace dlrun::runtime {
 
+std::vector<TensorBox> TensorInfo::boxes() const {
+  return held ? *held : std::vector<TensorBox>{whole_box(shape)};
+}
+
 std::size_t TensorInfo::elements() const {
-  return std::accumulate(
-      shape.begin(), shape.end(), std::size_t{1},
-      [](std::size_t product, std::int64_t extent) { return product * static_cast<std::size_t>(extent); });
+  if (!held) return elements_of(shape);
+  std::size_t out = 0;
+  for (const TensorBox& box : *held) out += box.elements();
+  return out;
 }
 
 }  // namespace dlrun::runtime

@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "runtime/base/tensor_box.hpp"
 
 namespace dlrun::runtime {
 
@@ -16,8 +19,14 @@ namespace dlrun::runtime {
 struct TensorInfo {
   enum class Role { parameter, statistic, momentum };  // statistic: batch norm's running mean and variance
   std::string name;
-  std::vector<std::int64_t> shape;
+  TensorShape shape;  // of the whole tensor, also where it is divided among ranks
   Role role = Role::parameter;
+  // What this rank has of it: box by box, as Engine::read_tensor gives them. Unset: all of it.
+  std::optional<std::vector<TensorBox>> held = {};
+
+  /// The boxes, of which the whole tensor may be the only one.
+  std::vector<TensorBox> boxes() const;
+  /// Numbers that this rank has.
   std::size_t elements() const;
 };
 

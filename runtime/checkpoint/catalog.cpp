@@ -11,7 +11,7 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr std::string_view prefix = "step-";
-constexpr std::uint64_t longest_manifest = 1u << 20;
+constexpr std::uint64_t longest_manifest = 16u << 20;
 
 tl::unexpected<Error> damaged_checkpoint(std::string what) {
   return fail(Error{.kind = ErrorKind::input, .what = std::move(what)});
@@ -29,6 +29,11 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
 Result<LoadedCheckpoint> load(FileSystem& files, const std::filesystem::path& folder,
                               const CatalogEntry& entry, Manifest manifest) {
   LoadedCheckpoint out{.name = entry.name, .manifest = std::move(manifest), .files = {}};
+  if (out.manifest.parts != 0) {
+    const TensorReader reader = TRY(TensorReader::open(folder / entry.name, out.manifest));
+    TRY(reader.verify());
+    return out;
+  }
   for (std::size_t i = 0; i < state_file_names.size(); ++i) {
     const ManifestFile& promised = out.manifest.files[i];
     out.files[i] = TRY(files.read(folder / entry.name / promised.name, promised.bytes));
@@ -71,11 +76,14 @@ Result<Manifest> read_manifest(FileSystem& files, const std::filesystem::path& f
       parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, std::string(manifest_name)));
   if (manifest.position.step != entry.step)
     return damaged_checkpoint(fmt::format("{} is of step {}", manifest_name, manifest.position.step));
-  if (manifest.files.size() != state_file_names.size())
-    return damaged_checkpoint("its manifest does not list two files");
-  for (std::size_t i = 0; i < state_file_names.size(); ++i) {
+  const auto parts = static_cast<std::size_t>(std::max(manifest.parts, 1));
+  if (manifest.files.size() != parts * state_file_names.size())
+    return damaged_checkpoint(manifest.parts == 0 ? std::string("its manifest does not list two files")
+                                                  : fmt::format("its manifest lists {} files of {} parts",
+                                                                manifest.files.size(), manifest.parts));
+  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
     const ManifestFile& file = manifest.files[i];
-    if (file.name != state_file_names[i])
+    if (file.name != state_files_of({static_cast<int>(i / 2), manifest.parts})[i % 2])
       return damaged_checkpoint(fmt::format("its manifest lists a file '{}'", file.name));
     if (!files.exists(place / file.name)) return damaged_checkpoint(fmt::format("{} is missing", file.name));
     const std::uint64_t have = TRY(files.size(place / file.name));

@@ -30,7 +30,8 @@ struct Refusal {
 struct LoadedCheckpoint {
   std::string name;
   Manifest manifest;
-  std::array<HugeBuffer, 2> files;  // as state_file_names
+  // As state_file_names; empty where ranks wrote it in parts: TensorReader reads these.
+  std::array<HugeBuffer, 2> files;
 };
 
 struct Choice {

@@ -53,6 +53,7 @@ Json body(const Manifest& manifest) {
   if (!manifest.classes.empty()) out["classes"] = manifest.classes;
   if (!manifest.layers.empty()) out["layers"] = manifest.layers;
   if (manifest.shards) out["shards"] = *manifest.shards;
+  if (manifest.parts != 0) out["parts"] = manifest.parts;
   return out;
 }
 
@@ -154,6 +155,10 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   out.written = TRY(field<std::string>(json, "written", name));
   out.files = TRY(parse_files(json, name));
   if (json.contains("shards")) out.shards = TRY(field<int>(json, "shards", name));
+  if (json.contains("parts")) {
+    out.parts = TRY(field<int>(json, "parts", name));
+    if (out.parts < 1) return bad_input(name, fmt::format("field 'parts' is {}", out.parts));
+  }
   if (json.contains("tokenizer")) out.tokenizer_checksum = TRY(parse_hex(json, "tokenizer", name));
   if (json.contains("settings")) out.settings = TRY(field<Settings>(json, "settings", name));
   if (json.contains("classes")) out.classes = TRY(field<std::vector<std::string>>(json, "classes", name));

@@ -63,6 +63,7 @@ struct Manifest {
   // Of a language model, the text of its tokenizer's file, which is a file beside the manifest.
   std::string tokenizer = {};
   std::uint64_t tokenizer_checksum = 0;  // 0: there is none
+  int parts = 0;                         // ranks that wrote files of their own; 0: one wrote all
   std::vector<ManifestFile> files;
 };
 

@@ -5,7 +5,11 @@
 #include <bit>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "src/base/json.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -61,6 +65,38 @@ Result<StoredTensor> parse_entry(const std::string& key, const Json& value, std:
   return out;
 }
 
+// "3072x768"
+std::string shape_text(const TensorShape& shape) {
+  return fmt::format("{}", fmt::join(shape, "x"));
+}
+
+Result<TensorShape> parse_shape(const std::string& text, const std::string& where) {
+  TensorShape out;
+  if (text.empty()) return out;
+  for (const std::string& word : split(text, 'x')) {
+    const auto extent = parse_integer(word, 0, std::int64_t{1} << 40);
+    if (!extent) return bad_input(where, fmt::format("its whole has the shape '{}'", text));
+    out.push_back(*extent);
+  }
+  return out;
+}
+
+// Set where the file's metadata says that the entry is a part.
+Result<void> read_part(StoredTensor& tensor, const Json& metadata, const std::string& name) {
+  if (!metadata.is_object() || !metadata.contains(tensor.name)) return {};
+  const std::string where = fmt::format("{}: tensor '{}'", name, tensor.name);
+  const std::size_t ranges = tensor.name.find_last_of('[');
+  const auto box = ranges == std::string::npos ? std::nullopt : parse_box(tensor.name.substr(ranges));
+  if (!box) return bad_input(where, "is a part, and its name does not end in ranges like [0:4,0:8]");
+  PartOf part{tensor.name.substr(0, ranges), {}, *box};
+  part.whole = TRY(parse_shape(TRY(field<std::string>(metadata, tensor.name, where)), where));
+  if (!is_within(part.box, part.whole) || part.box.count != tensor.shape)
+    return bad_input(where, fmt::format("is no part of a tensor of the shape {} with the shape {}",
+                                        shape_text(part.whole), shape_text(tensor.shape)));
+  tensor.part = std::move(part);
+  return {};
+}
+
 // Tensors must tile the data: no gap, no overlap, nothing behind the last.
 Result<void> check_tiling(const std::vector<StoredTensor>& tensors, std::size_t data_start,
                           std::size_t file_bytes, const std::string& name) {
@@ -77,6 +113,11 @@ Result<void> check_tiling(const std::vector<StoredTensor>& tensors, std::size_t 
 
 }  // namespace
 
+StoredTensor stored_box(const std::string& tensor, const TensorShape& whole, const TensorBox& box) {
+  if (box == whole_box(whole)) return {.name = tensor, .shape = whole};
+  return {.name = tensor + text_of(box), .shape = box.count, .part = PartOf{tensor, whole, box}};
+}
+
 SafetensorsLayout plan_safetensors(std::vector<StoredTensor> tensors) {
   std::size_t at = 0;
   Json header = Json::object();
@@ -85,6 +126,7 @@ SafetensorsLayout plan_safetensors(std::vector<StoredTensor> tensors) {
     tensor.begin = at;
     tensor.bytes = elements(tensor.shape, SIZE_MAX / 8) * sizeof(float);
     at += tensor.bytes;
+    if (tensor.part) header["__metadata__"][tensor.name] = shape_text(tensor.part->whole);
     header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, at}}};
   }
   std::string text = dlrun::to_text(header);
@@ -114,6 +156,8 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> f
   for (const auto& [key, value] : header.items())
     if (key != "__metadata__")
       out.push_back(TRY(parse_entry(key, value, start, file.size() - start, name, types)));
+  if (header.contains("__metadata__"))
+    for (StoredTensor& tensor : out) TRY(read_part(tensor, header["__metadata__"], name));
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   TRY(check_tiling(out, start, file.size(), name));
   return out;

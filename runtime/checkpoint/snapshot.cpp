@@ -16,23 +16,75 @@ std::size_t file_of(const TensorInfo& tensor) {
   return tensor.role == TensorInfo::Role::momentum ? 1 : 0;
 }
 
-std::vector<StoredTensor> tensors_of(const Engine& engine, std::size_t file) {
-  std::vector<StoredTensor> out;
-  for (const TensorInfo& tensor : engine.tensors())
-    if (file_of(tensor) == file) out.push_back({.name = tensor.name, .shape = tensor.shape});
-  return out;
-}
-
 std::span<float> floats(std::byte* image, const StoredTensor& tensor) {
   return {reinterpret_cast<float*>(image + tensor.begin), tensor.bytes / sizeof(float)};
 }
 
 }  // namespace
 
-Result<Snapshot> Snapshot::make(const Engine& engine) {
+std::array<std::string, 2> state_files_of(const CheckpointPart& part) {
+  if (part.parts == 0) return {std::string(state_file_names[0]), std::string(state_file_names[1])};
+  const auto name = [&](std::string_view what) {
+    return fmt::format("{}-{:05}-of-{:05}.safetensors", what, part.part + 1, part.parts);
+  };
+  return {name("model"), name("optimizer")};
+}
+
+bool is_divided(const Engine& engine) {
+  return std::any_of(engine.tensors().begin(), engine.tensors().end(),
+                     [](const TensorInfo& tensor) { return tensor.held.has_value(); });
+}
+
+std::vector<SnapshotPiece> all_pieces(const Engine& engine) {
+  std::vector<SnapshotPiece> out;
+  for (std::size_t i = 0; i < engine.tensors().size(); ++i)
+    for (TensorBox& box : engine.tensors()[i].boxes()) out.push_back({i, std::move(box)});
+  return out;
+}
+
+// Tensors that all ranks have are laid end to end and cut into equal parts; a row belongs to the part in
+// which it begins.
+std::vector<SnapshotPiece> pieces_of(const Engine& engine, const CheckpointPart& part) {
+  std::size_t all = 0, at = 0;
+  for (const TensorInfo& tensor : engine.tensors())
+    if (!tensor.held) all += tensor.elements();
+  const auto parts = static_cast<std::size_t>(part.parts), number = static_cast<std::size_t>(part.part);
+  const std::size_t begin = all * number / parts, end = all * (number + 1) / parts;
+  std::vector<SnapshotPiece> out;
+  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
+    const TensorInfo& tensor = engine.tensors()[i];
+    if (tensor.held) {
+      for (const TensorBox& box : *tensor.held) out.push_back({i, box});
+      continue;
+    }
+    const auto rows = tensor.shape.empty() ? 1 : static_cast<std::size_t>(tensor.shape.front());
+    const std::size_t row = rows == 0 ? 1 : tensor.elements() / rows;
+    const auto row_from = [&](std::size_t border) {
+      return border <= at ? std::size_t{0} : std::min(rows, (border - at + row - 1) / row);
+    };
+    const std::size_t first = row_from(begin), count = row_from(end) - first;
+    at += tensor.elements();
+    if (count == 0) continue;
+    if (count == rows)
+      out.push_back({i, whole_box(tensor.shape)});
+    else
+      out.push_back({i, slice_along(tensor.shape, 0, static_cast<std::int64_t>(first),
+                                    static_cast<std::int64_t>(count))});
+  }
+  return out;
+}
+
+Result<Snapshot> Snapshot::make(const Engine& engine, std::vector<SnapshotPiece> pieces) {
   Snapshot out;
+  std::erase_if(pieces, [](const SnapshotPiece& piece) { return piece.box.elements() == 0; });
+  out.pieces_ = std::move(pieces);
   for (std::size_t file = 0; file < 2; ++file) {
-    out.layouts_[file] = plan_safetensors(tensors_of(engine, file));
+    std::vector<StoredTensor> tensors;
+    for (const SnapshotPiece& piece : out.pieces_) {
+      const TensorInfo& tensor = engine.tensors()[piece.tensor];
+      if (file_of(tensor) == file) tensors.push_back(stored_box(tensor.name, tensor.shape, piece.box));
+    }
+    out.layouts_[file] = plan_safetensors(std::move(tensors));
     const SafetensorsLayout& layout = out.layouts_[file];
     out.images_[file] = TRY(HugeBuffer::make(layout.file_bytes));
     std::memcpy(out.images_[file].data(), layout.head.data(), layout.head.size());
@@ -40,14 +92,69 @@ Result<Snapshot> Snapshot::make(const Engine& engine) {
   return out;
 }
 
+namespace {
+
+// Out of the numbers of all boxes that the engine has of a tensor.
+void copy_piece(const TensorInfo& tensor, const TensorBox& piece, const float* numbers, float* to) {
+  for (const TensorBox& box : tensor.boxes()) {
+    if (const auto part = common_part(box, piece)) copy_part(*part, box, numbers, piece, to);
+    numbers += box.elements();
+  }
+}
+
+}  // namespace
+
 Result<void> Snapshot::take(const Engine& engine) {
   std::array<std::size_t, 2> next{};
-  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
-    const std::size_t file = file_of(engine.tensors()[i]);
-    const StoredTensor& place = layouts_[file].tensors[next[file]++];
-    TRY(engine.read_tensor(i, floats(images_[file].data(), place)));
+  std::optional<std::size_t> there;  // the tensor in numbers_
+  for (const SnapshotPiece& piece : pieces_) {
+    const TensorInfo& tensor = engine.tensors()[piece.tensor];
+    const std::size_t file = file_of(tensor);
+    const std::span<float> place = floats(images_[file].data(), layouts_[file].tensors[next[file]++]);
+    if (place.size() == tensor.elements()) {
+      TRY(engine.read_tensor(piece.tensor, place));
+      continue;
+    }
+    if (there != piece.tensor) {
+      numbers_.resize(tensor.elements());
+      TRY(engine.read_tensor(piece.tensor, numbers_));
+      there = piece.tensor;
+    }
+    copy_piece(tensor, piece.box, numbers_.data(), place.data());
   }
   return {};
+}
+
+Result<std::array<HugeBuffer, 2>> whole_files(const Engine& engine, const TensorReader& from) {
+  std::array<HugeBuffer, 2> out;
+  for (std::size_t file = 0; file < 2; ++file) {
+    std::vector<StoredTensor> tensors;
+    for (const TensorInfo& tensor : engine.tensors())
+      if (file_of(tensor) == file) tensors.push_back({.name = tensor.name, .shape = tensor.shape});
+    const SafetensorsLayout layout = plan_safetensors(std::move(tensors));
+    out[file] = TRY(HugeBuffer::make(layout.file_bytes));
+    std::memcpy(out[file].data(), layout.head.data(), layout.head.size());
+    for (const StoredTensor& tensor : layout.tensors)
+      TRY(from.read(tensor.name, tensor.shape, whole_box(tensor.shape), floats(out[file].data(), tensor)));
+  }
+  return out;
+}
+
+Result<void> restore(Engine& engine, const TensorReader& from) {
+  std::vector<float> numbers;
+  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
+    const TensorInfo& tensor = engine.tensors()[i];
+    numbers.resize(tensor.elements());
+    std::span<float> left(numbers);
+    for (const TensorBox& box : tensor.boxes()) {
+      TRY(from.read(tensor.name, tensor.shape, box, left.first(box.elements())));
+      left = left.subspan(box.elements());
+    }
+    TRY(engine.write_tensor(i, numbers));
+  }
+  if (from.tensors() == engine.tensors().size()) return {};
+  return fail(ErrorKind::input, "the checkpoint has {} tensors, but the model has {}", from.tensors(),
+              engine.tensors().size());
 }
 
 Result<void> restore(Engine& engine, const std::array<std::span<const std::byte>, 2>& files) {

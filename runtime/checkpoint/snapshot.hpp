@@ -1,6 +1,7 @@
 // Snapshot: a model's state at a step boundary as two file images in memory (model.safetensors: parameters
 // and statistics; optimizer.safetensors: momentum). The memory is laid out once and used again, so that
-// taking one is a copy and nothing else.
+// taking one is a copy and nothing else. Where ranks write a checkpoint together, each has a snapshot of its
+// part: model-00001-of-00004.safetensors and so on.
 #pragma once
 
 #include <array>
@@ -8,6 +9,7 @@
 #include "runtime/base/huge_buffer.hpp"
 #include "runtime/checkpoint/manifest.hpp"
 #include "runtime/checkpoint/safetensors.hpp"
+#include "runtime/checkpoint/tensor_reader.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace dlrun::runtime {
@@ -17,17 +19,50 @@ inline constexpr std::array<std::string_view, 2> state_file_names = {"model.safe
 
 inline constexpr const char* tokenizer_file_name = "tokenizer.json";  // beside them, of a language model
 
+/// Which files a checkpoint is written into: of `parts` ranks that write it together, this one is `part`. 0
+/// parts: one rank writes it alone.
+struct CheckpointPart {
+  int part = 0, parts = 0;
+};
+
+/// The names of the files of a part.
+std::array<std::string, 2> state_files_of(const CheckpointPart& part);
+
+/// Whether ranks have parts of the state, and write checkpoints together.
+bool is_divided(const Engine& engine);
+
+/// What a rank writes: boxes of tensors, by their number in the engine.
+struct SnapshotPiece {
+  std::size_t tensor = 0;
+  TensorBox box;
+};
+/// All that the engine has.
+std::vector<SnapshotPiece> all_pieces(const Engine& engine);
+/// What this rank alone has, and its part of what all of the ranks have, by rows: as even as they allow.
+std::vector<SnapshotPiece> pieces_of(const Engine& engine, const CheckpointPart& part);
+
 class Snapshot {
  public:
-  static Result<Snapshot> make(const Engine& engine);
+  static Result<Snapshot> make(const Engine& engine) { return make(engine, all_pieces(engine)); }
+  /// Each piece lies in one of the boxes that the engine has.
+  static Result<Snapshot> make(const Engine& engine, std::vector<SnapshotPiece> pieces);
   /// Copies the engine's state in.
   Result<void> take(const Engine& engine);
   std::span<const std::byte> file(std::size_t index) const { return images_[index].bytes(); }
 
  private:
+  std::vector<SnapshotPiece> pieces_;  // of one tensor, they follow each other
   std::array<SafetensorsLayout, 2> layouts_;
   std::array<HugeBuffer, 2> images_;
+  std::vector<float> numbers_;  // of a tensor of which pieces are taken
 };
+
+/// The two files that one rank would have written, with all of each tensor.
+Result<std::array<HugeBuffer, 2>> whole_files(const Engine& engine, const TensorReader& from);
+
+/// Puts what the engine has of each tensor into it, from whatever files. Names and shapes must be the
+/// engine's, all of them.
+Result<void> restore(Engine& engine, const TensorReader& from);
 
 /// Puts the state of two file images into the engine. Names and shapes must be the engine's, all of them.
 Result<void> restore(Engine& engine, const std::array<std::span<const std::byte>, 2>& files);

@@ -23,15 +23,21 @@ std::span<const std::byte> as_bytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-Result<void> fill_folder(FileSystem& files, const std::filesystem::path& folder, Manifest& manifest,
-                         const std::array<std::span<const std::byte>, 2>& state) {
+Result<std::vector<ManifestFile>> write_state(FileSystem& files, const std::filesystem::path& folder,
+                                              const CheckpointPart& part,
+                                              const std::array<std::span<const std::byte>, 2>& state) {
   TRY(files.make_directories(folder));
-  manifest.files.clear();
+  const std::array<std::string, 2> names = state_files_of(part);
+  std::vector<ManifestFile> out;
   for (std::size_t i = 0; i < state.size(); ++i) {
-    const std::string name(state_file_names[i]);
-    TRY(write_file(files, folder / name, state[i]));
-    manifest.files.push_back({.name = name, .bytes = state[i].size(), .checksum = checksum(state[i])});
+    TRY(write_file(files, folder / names[i], state[i]));
+    out.push_back({.name = names[i], .bytes = state[i].size(), .checksum = checksum(state[i])});
   }
+  return out;
+}
+
+// What comes last.
+Result<void> write_manifest(FileSystem& files, const std::filesystem::path& folder, Manifest& manifest) {
   if (!manifest.tokenizer.empty()) {
     TRY(write_file(files, folder / tokenizer_file_name, as_bytes(manifest.tokenizer)));
     manifest.tokenizer_checksum = checksum(manifest.tokenizer);
@@ -57,23 +63,61 @@ Result<void> publish(FileSystem& files, const std::filesystem::path& folder,
   return files.sync_directory(folder);
 }
 
+std::filesystem::path unfinished_folder(const std::filesystem::path& folder, std::uint64_t step) {
+  return folder / fmt::format("{}{}", unfinished_prefix, checkpoint_name(step));
+}
+
+// What an attempt came to; where it failed, nothing of it is left.
+Result<void> or_remove(FileSystem& files, Result<void> attempt, const std::filesystem::path& unfinished,
+                       std::uint64_t step) {
+  if (attempt) return attempt;
+  Error error = std::move(attempt).error();
+  error.what = fmt::format("checkpoint of step {} was not written: {}", step, error.what);
+  if (auto removed = files.remove_all(unfinished); !removed) error.also.push_back(removed.error().text());
+  return fail(std::move(error));
+}
+
 }  // namespace
 
 Result<void> write_checkpoint(FileSystem& files, const std::filesystem::path& folder, Manifest manifest,
                               const std::array<std::span<const std::byte>, 2>& state) {
-  const std::string name = checkpoint_name(manifest.position.step);
-  const std::filesystem::path unfinished = folder / fmt::format("{}{}", unfinished_prefix, name);
+  const std::uint64_t step = manifest.position.step;
+  const std::filesystem::path unfinished = unfinished_folder(folder, step);
   const auto attempt = [&]() -> Result<void> {
     TRY(files.remove_all(unfinished));
-    TRY(fill_folder(files, unfinished, manifest, state));
-    return publish(files, folder, unfinished, name);
+    manifest.files = TRY(write_state(files, unfinished, {}, state));
+    TRY(write_manifest(files, unfinished, manifest));
+    return publish(files, folder, unfinished, checkpoint_name(step));
   };
-  auto written = attempt();
+  return or_remove(files, attempt(), unfinished, step);
+}
+
+Result<std::vector<ManifestFile>> write_part(FileSystem& files, const std::filesystem::path& folder,
+                                             std::uint64_t step, const CheckpointPart& part,
+                                             const std::array<std::span<const std::byte>, 2>& state) {
+  auto written = write_state(files, unfinished_folder(folder, step), part, state);
   if (written) return written;
   Error error = std::move(written).error();
-  error.what = fmt::format("checkpoint of step {} was not written: {}", manifest.position.step, error.what);
-  if (auto removed = files.remove_all(unfinished); !removed) error.also.push_back(removed.error().text());
+  error.what = fmt::format("part {} of {} of the checkpoint of step {} was not written: {}", part.part + 1,
+                           part.parts, step, error.what);
   return fail(std::move(error));
+}
+
+// A file that another rank has synced is on the disk, and its name too once the folder is.
+Result<void> commit_parts(FileSystem& files, const std::filesystem::path& folder, Manifest manifest) {
+  const std::uint64_t step = manifest.position.step;
+  const std::filesystem::path unfinished = unfinished_folder(folder, step);
+  const auto attempt = [&]() -> Result<void> {
+    for (const ManifestFile& file : manifest.files) {
+      const std::uint64_t have = TRY(files.size(unfinished / file.name));
+      if (have != file.bytes)
+        return fail(ErrorKind::io, "{} has {} bytes, and its rank has written {}",
+                    (unfinished / file.name).string(), have, file.bytes);
+    }
+    TRY(write_manifest(files, unfinished, manifest));
+    return publish(files, folder, unfinished, checkpoint_name(step));
+  };
+  return or_remove(files, attempt(), unfinished, step);
 }
 
 Result<void> prune_checkpoints(FileSystem& files, const CheckpointPlace& place, const Identity& identity) {

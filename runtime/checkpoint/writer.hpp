@@ -23,6 +23,15 @@ struct CheckpointPlace {
 Result<void> write_checkpoint(FileSystem& files, const std::filesystem::path& folder, Manifest manifest,
                               const std::array<std::span<const std::byte>, 2>& state);
 
+/// The files of one of the ranks that write a checkpoint together: into the unfinished one, synced. On an
+/// Error they may be left there.
+Result<std::vector<ManifestFile>> write_part(FileSystem& files, const std::filesystem::path& folder,
+                                             std::uint64_t step, const CheckpointPart& part,
+                                             const std::array<std::span<const std::byte>, 2>& state);
+/// Makes a checkpoint of the parts that all ranks have written, which `manifest.files` lists: only now can it
+/// be found. On an Error no part of it is left.
+Result<void> commit_parts(FileSystem& files, const std::filesystem::path& folder, Manifest manifest);
+
 /// Removes the checkpoints of this training that are older than the `keep` newest sound ones. Damaged and
 /// foreign ones are left for a person to look at.
 Result<void> prune_checkpoints(FileSystem& files, const CheckpointPlace& place, const Identity& identity);

@@ -4,6 +4,7 @@
 
 #include "runtime/base/comm_dtype.hpp"
 #include "runtime/comm/allreduce/allreduce.hpp"
+#include "runtime/comm/allreduce/partition.hpp"
 #include "runtime/comm/transport/transport.hpp"
 
 namespace dlrun::runtime {
@@ -25,8 +26,15 @@ Result<void> direct_allgather(Transport& link, std::span<const std::byte> mine, 
 Result<void> direct_reduce_scatter(Transport& link, std::span<const float> data, std::span<float> mine,
                                    CommDtype dtype, Scratch& scratch);
 
+/// The same in place and of parts of any lengths: each rank's own part of `data` becomes the sum.
+Result<void> direct_reduce_scatter(Transport& link, std::span<float> data, const Borders& borders,
+                                   CommDtype dtype, Scratch& scratch);
+/// Every rank's part of `data` comes to all: each sends its own to every other.
+Result<void> direct_allgather(Transport& link, std::span<float> data, const Borders& borders);
+
 /// Errors where the lengths that one rank gives do not fit each other.
 Result<void> check_allgather(std::size_t mine, std::size_t all, int ranks);
 Result<void> check_reduce_scatter(std::size_t data, std::size_t mine, int ranks);
+Result<void> check_borders(std::span<const std::size_t> borders, std::size_t data, int ranks);
 
 }  // namespace dlrun::runtime

@@ -38,7 +38,19 @@ Result<std::unique_ptr<Communicator>> over_mpich_or_own(const Environment& envir
   return make_own_communicator(environment, choice, mpi.error().text());
 }
 
+Result<void> no_parts(const Communicator& comm) {
+  return fail(ErrorKind::unavailable, "{} cannot sum parts of an array", comm.description());
+}
+
 }  // namespace
+
+Result<void> Communicator::reduce_scatter_start(std::span<float>, std::span<const std::size_t>, CommDtype) {
+  return no_parts(*this);
+}
+
+Result<void> Communicator::allgather_start(std::span<float>, std::span<const std::size_t>) {
+  return no_parts(*this);
+}
 
 Result<Backend> choose_backend(const Environment& environment) {
   const std::string asked = environment.get("DLRUN_COMM");

@@ -56,6 +56,13 @@ class Communicator {
   /// may be this rank's block of `data`.
   virtual Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine,
                                       CommDtype dtype = CommDtype::f32) = 0;
+  /// The same of parts of any lengths: rank r's part of `data` begins at borders[r] and ends at borders[r +
+  /// 1]. Each rank's own part becomes the sum, in place, in f32; what the other parts are then is not said.
+  /// As allreduce_start().
+  virtual Result<void> reduce_scatter_start(std::span<float> data, std::span<const std::size_t> borders,
+                                            CommDtype dtype);
+  /// Every rank's own part of `data` comes to all. As allreduce_start().
+  virtual Result<void> allgather_start(std::span<float> data, std::span<const std::size_t> borders);
   virtual Result<void> broadcast(std::span<std::byte> data, int root) = 0;
   /// `mine` of every rank, in rank order, into `all` (size() * mine.size() bytes).
   virtual Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;

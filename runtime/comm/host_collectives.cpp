@@ -45,8 +45,51 @@ Result<void> HostCollectives::tree_allreduce_start(const TreeTerms& data) {
   return {};
 }
 
+Result<void> HostCollectives::reduce_scatter_start(std::span<float> data,
+                                                   std::span<const std::size_t> borders, CommDtype dtype) {
+  TRY(check_borders(borders, data.size(), size()));
+  DeferredParts parts{DeferredParts::Kind::reduce_scatter, data, {borders.begin(), borders.end()}, dtype};
+  if (link_.size() == 1) return {};
+  if (shared_)
+    deferred_parts_.push_back(std::move(parts));
+  else
+    thread_.post([this, parts = std::move(parts)] {
+      return traced("reduce-scatter", parts.data.size(), [&] {
+        return direct_reduce_scatter(link_, parts.data, parts.borders, parts.dtype, scratch_);
+      });
+    });
+  return {};
+}
+
+Result<void> HostCollectives::allgather_start(std::span<float> data, std::span<const std::size_t> borders) {
+  TRY(check_borders(borders, data.size(), size()));
+  DeferredParts parts{DeferredParts::Kind::allgather, data, {borders.begin(), borders.end()}, CommDtype::f32};
+  if (link_.size() == 1) return {};
+  if (shared_)
+    deferred_parts_.push_back(std::move(parts));
+  else
+    thread_.post([this, parts = std::move(parts)] {
+      return traced("allgather", parts.data.size(),
+                    [&] { return direct_allgather(link_, parts.data, parts.borders); });
+    });
+  return {};
+}
+
+Result<void> HostCollectives::run_shared(const DeferredParts& parts) {
+  const bool sums = parts.kind == DeferredParts::Kind::reduce_scatter;
+  return traced(sums ? "reduce-scatter" : "allgather", parts.data.size(), [&] {
+    if (sums)
+      shared_->reduce_scatter(parts.data, parts.borders, parts.dtype);
+    else
+      shared_->allgather(parts.data, parts.borders);
+    return Result<void>{};
+  });
+}
+
 Result<void> HostCollectives::wait_all() {
   TRY(thread_.wait());
+  for (const DeferredParts& parts : deferred_parts_) TRY(run_shared(parts));
+  deferred_parts_.clear();
   for (const TreeTerms& sum : deferred_trees_)
     TRY(traced("tree allreduce", sum.sum.size(), [&] { return shared_->allreduce(sum), Result<void>{}; }));
   deferred_trees_.clear();

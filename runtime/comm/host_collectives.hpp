@@ -10,6 +10,7 @@
 #include "runtime/base/trace.hpp"
 #include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/comm/allreduce/allreduce.hpp"
+#include "runtime/comm/allreduce/partition.hpp"
 #include "runtime/comm/job_thread.hpp"
 #include "runtime/comm/transport/shared_memory.hpp"
 
@@ -36,6 +37,9 @@ class HostCollectives {
   Result<void> allreduce_start(std::span<float> data, CommDtype dtype);
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces);
   Result<void> tree_allreduce_start(const TreeTerms& data);
+  Result<void> reduce_scatter_start(std::span<float> data, std::span<const std::size_t> borders,
+                                    CommDtype dtype);
+  Result<void> allgather_start(std::span<float> data, std::span<const std::size_t> borders);
   Result<void> wait_all();
   Result<void> allreduce(std::span<double> data);
   Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype);
@@ -50,6 +54,13 @@ class HostCollectives {
     std::span<float> data;
     CommDtype dtype;
   };
+  struct DeferredParts {
+    enum class Kind { reduce_scatter, allgather } kind;
+    std::span<float> data;
+    Borders borders;
+    CommDtype dtype;
+  };
+  Result<void> run_shared(const DeferredParts& parts);
   /// One sum of so many floats, in the trace.
   Result<void> traced(const char* what, std::size_t floats, const std::function<Result<void>()>& sum);
   Result<void> run_allreduce(std::span<float> data, CommDtype dtype);
@@ -63,6 +74,7 @@ class HostCollectives {
   std::optional<SharedMemoryAllreduce> shared_;
   std::vector<Deferred> deferred_;
   std::vector<TreeTerms> deferred_trees_;
+  std::vector<DeferredParts> deferred_parts_;
   Trace* trace_ = nullptr;
   Scratch scratch_;  // the thread's
 };

@@ -31,6 +31,13 @@ class HostCommunicator : public Communicator {
                               CommDtype dtype = CommDtype::f32) override {
     return collectives_->reduce_scatter(data, mine, dtype);
   }
+  Result<void> reduce_scatter_start(std::span<float> data, std::span<const std::size_t> borders,
+                                    CommDtype dtype) override {
+    return collectives_->reduce_scatter_start(data, borders, dtype);
+  }
+  Result<void> allgather_start(std::span<float> data, std::span<const std::size_t> borders) override {
+    return collectives_->allgather_start(data, borders);
+  }
   Result<void> broadcast(std::span<std::byte> data, int root) override {
     return collectives_->broadcast(data, root);
   }

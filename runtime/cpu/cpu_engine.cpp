@@ -17,7 +17,7 @@ namespace dlrun::runtime {
 
 namespace {
 
-class CompiledEngine final : public CpuEngine, private GanEngine {
+class CompiledEngine final : public CpuEngine, private GanEngine, private ShardedEngine {
  public:
   CompiledEngine(Graph graph, const EngineOptions& options)
       : plan_(as_images(fuse(std::move(graph))), options), stream_(plan_.engine()) {}
@@ -45,6 +45,7 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
     return {};
   }
   void set_trace(Trace& trace) override { trace_ = &trace; }
+  Result<void> status() const override { return plan_.group_calls().status(); }
   void apply(const UpdateStep& step) override {
     timed("update", [&] { plan_.parameters().apply(step, stream_); });
   }
@@ -69,8 +70,18 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
   GanEngine* gan() override { return generator_ ? this : nullptr; }
   LanguageEngine* language() override { return loss_->language(); }
   std::vector<OperatorTime> profile_step(std::uint64_t step) override;
+  ShardedEngine* sharded() override { return plan_.options().state_part ? this : nullptr; }
 
  private:
+  const std::vector<std::vector<std::size_t>>& borders() const override { return layout().borders(); }
+  std::vector<double> measure(const UpdateStep& step) override { return plan_.parameters().measure(step); }
+  void update(const UpdateStep& step, std::size_t bucket, std::span<const double> sums) override {
+    timed("update", [&] { plan_.parameters().update(step, bucket, sums); });
+  }
+  std::span<float> values() override { return plan_.parameters().values(); }
+  void values_changed() override { plan_.parameters().values_changed(); }
+  bool keeps_averages() const override { return plan_.options().average.has_value(); }
+  std::size_t state_bytes() const override { return plan_.parameters().state_bytes(); }
   bool reads_tokens() const {
     const auto* input = std::get_if<op::Input>(&plan_.graph().nodes[0].operation);
     return input != nullptr && input->kind == SampleKind::tokens;

@@ -88,7 +88,9 @@ void Parameters::declare_layout() {
                                   .floats = floats_of(parameter),
                                   .form = text(parameter.layout),
                                   .bound = parameter.bound,
-                                  .constant = parameter.constant});
+                                  .constant = parameter.constant,
+                                  .of = parameter.of,
+                                  .cuts = cuts_of(whole_path(parameter), parameter.shape)});
   for (const Statistic& statistic : statistics_)
     layout_.declare(StatisticSpec{statistic.name, statistic.elements, statistic.constant});
 }
@@ -102,7 +104,7 @@ Result<void> Parameters::lay_out(const EngineOptions& options) {
   declare_layout();
   average_ = options.average;
   layout_.finish(*optimizer_->traits, options.bucket_bytes,
-                 average_ ? StateLayout::Averages::kept : StateLayout::Averages::none);
+                 average_ ? StateLayout::Averages::kept : StateLayout::Averages::none, options.state_part);
   TRY(make_arenas());
   return place_copies();
 }
@@ -112,7 +114,8 @@ Result<void> Parameters::make_arenas() {
   values_ = TRY(HugeBuffer::make(bytes));
   gradients_ = TRY(HugeBuffer::make(bytes));
   const std::size_t slots = optimizer_->traits->state.size() + (average_ ? 1 : 0);
-  for (std::size_t slot = 0; slot < slots; ++slot) state_.push_back(TRY(HugeBuffer::make(bytes)));
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    state_.push_back(TRY(HugeBuffer::make(layout_.state_floats() * sizeof(float))));
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     Parameter& parameter = parameters_[index];
     const Bucket& slice = layout_.slice(index);
@@ -123,9 +126,32 @@ Result<void> Parameters::make_arenas() {
     };
     place(parameter.value, values_);
     place(parameter.gradient, gradients_);
-    for (std::size_t slot = 0; slot < state_.size(); ++slot) place(parameter.state[slot], state_[slot]);
+    place_owned(parameter, index);
   }
   return {};
+}
+
+void Parameters::place_owned(Parameter& parameter, std::size_t index) const {
+  const OwnedRange& own = parameter.owned = layout_.owned(index);
+  for (std::size_t slot = 0; slot < state_.size(); ++slot) {
+    Buffer& buffer = parameter.state[slot];
+    buffer.offset = own.state_offset * sizeof(float);
+    buffer.bytes = (own.end - own.begin) * sizeof(float);
+    buffer.data = state_[slot].data() + buffer.offset;
+  }
+  const std::size_t length = layout_.slice(index).length;
+  if (own.begin == own.end || own.end - own.begin == length) return;
+  const Cuts& cuts = layout_.parameters()[index].cuts;
+  const auto row = [&](std::size_t at) {
+    return at == length ? parameter.shape[cuts.axis]
+                        : static_cast<std::int64_t>(at / cuts.floats) * cuts.rows;
+  };
+  parameter.owned_path =
+      path_of_rows(whole_path(parameter), cuts, row(own.begin), row(own.end) - row(own.begin));
+}
+
+PlainPath Parameters::whole_path(const Parameter& parameter) const {
+  return plain_path(parameter.layout, parameter.columns, parameter.shape);
 }
 
 // Statistics first, then the copies.
@@ -149,28 +175,34 @@ PlainPath Parameters::path_of(std::size_t tensor) const {
   if (place.arena == TensorPlace::Arena::statistics)
     return plain_path(vector_desc(statistics_[place.owner].elements), std::nullopt, info.shape);
   const Parameter& parameter = parameters_[place.owner];
-  return plain_path(parameter.layout, parameter.columns, info.shape);
+  if (place.arena == TensorPlace::Arena::state && parameter.owned_path) return *parameter.owned_path;
+  return whole_path(parameter);
 }
 
 std::byte* Parameters::data_of(std::size_t tensor) const {
   const TensorPlace& place = layout_.place(tensor);
   if (place.arena == TensorPlace::Arena::statistics) return statistics_[place.owner].value.data;
   const Parameter& parameter = parameters_[place.owner];
-  return place.arena == TensorPlace::Arena::values ? parameter.value.data : parameter.state[place.slot].data;
+  if (place.arena == TensorPlace::Arena::values) return parameter.value.data;
+  // The layout of a part counts from where the whole would begin.
+  const std::size_t before = parameter.owned_path ? parameter.owned.begin * sizeof(float) : 0;
+  return parameter.state[place.slot].data - before;
 }
 
 Result<void> Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
   // The other arenas hold nothing yet: they serve as workspace, so that no page is touched for this alone.
-  const std::size_t bytes = layout_.floats() * sizeof(float);
-  auto* const plain =
-      reinterpret_cast<float*>(state_.empty() ? TRY(workspace(bytes)) : state_.front().data());
+  std::size_t largest = 0;
+  for (const TensorInfo& tensor : layout_.tensors()) largest = std::max(largest, elements_of(tensor.shape));
+  const bool state_has_space = !state_.empty() && state_.front().size() >= largest * sizeof(float);
+  auto* const plain = reinterpret_cast<float*>(state_has_space ? state_.front().data()
+                                                               : TRY(workspace(largest * sizeof(float))));
   for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
     const std::size_t count = layout_.tensors()[tensor].elements();
     if (layout_.place(tensor).arena == TensorPlace::Arena::state) continue;
     layout_.first_values(tensor, seed, {plain, count});
     from_plain(path_of(tensor), plain, data_of(tensor), gradients_.data(), engine);
   }
-  for (HugeBuffer* arena : {&gradients_, state_.empty() ? &workspace_ : &state_.front()})
+  for (HugeBuffer* arena : {&gradients_, state_has_space ? &state_.front() : &workspace_})
     std::fill_n(arena->data(), arena->size(), std::byte{0});
   for (Copy& copy : copies_) {
     if (copy.interleaved_row > 0) continue;
@@ -200,88 +232,137 @@ Parameters::Copy* Parameters::interleaved_copy_of(const Parameter& parameter) {
   return nullptr;
 }
 
-void Parameters::apply(const UpdateStep& step, const dnnl::stream& stream) {
+Parameters::UpdateFactors Parameters::factors_of(const UpdateStep& step) const {
   UpdateStep exempt = step;
   exempt.weight_decay = 0;
-  const Factors factors = optimizer_->factors(step), without_decay = optimizer_->factors(exempt);
+  return {optimizer_->factors(step), optimizer_->factors(exempt)};
+}
+
+// A tensor of one dimension has others where the optimizer looks at whole tensors.
+Factors Parameters::factors_of(const Parameter& parameter, const UpdateFactors& all) const {
+  const Factors& common = parameter.decays ? all.with_decay : all.without_decay;
+  const TensorPass* const pass = optimizer_->traits->tensor_pass;
+  return pass != nullptr && parameter.shape.size() == 1 ? pass->of_vector(common) : common;
+}
+
+void Parameters::apply(const UpdateStep& step, const dnnl::stream& stream) {
+  const UpdateFactors all = factors_of(step);
+  const TensorPass* const pass = optimizer_->traits->tensor_pass;
   if (average_) kept_average_ = kept_average(*average_, step.updates);
-  for (Parameter& parameter : parameters_)
-    if (!parameter.frozen)
-      update(parameter, parameter.decays ? factors : without_decay);
-    else
+  for (Parameter& parameter : parameters_) {
+    if (parameter.frozen) {
       average(parameter, 0, floats_of(parameter));
+      continue;
+    }
+    const Factors factors = factors_of(parameter, all);
+    update(parameter, pass == nullptr ? factors : pass->adapt(factors, measure(parameter, factors)));
+  }
   const bool interleaves = optimizer_->traits->update_and_interleave != nullptr;
   for (Copy& copy : copies_)
     if (copy.interleaved_row == 0 || !interleaves) refresh(copy, stream);
   stale_ = false;
 }
 
+std::vector<double> Parameters::measure(const UpdateStep& step) {
+  std::vector<double> out;
+  if (optimizer_->traits->tensor_pass == nullptr) return out;
+  const UpdateFactors all = factors_of(step);
+  for (Parameter& parameter : parameters_) {
+    const TensorSums sums = parameter.frozen ? TensorSums{} : measure(parameter, factors_of(parameter, all));
+    out.insert(out.end(), sums.begin(), sums.end());
+  }
+  return out;
+}
+
+void Parameters::update(const UpdateStep& step, std::size_t bucket, std::span<const double> sums) {
+  const UpdateFactors all = factors_of(step);
+  const TensorPass* const pass = optimizer_->traits->tensor_pass;
+  if (average_) kept_average_ = kept_average(*average_, step.updates);
+  const Bucket& which = layout_.buckets()[bucket];
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    Parameter& parameter = parameters_[index];
+    const std::size_t at = layout_.slice(index).offset;
+    if (at < which.offset || at >= which.offset + which.length) continue;
+    if (parameter.frozen) {
+      average(parameter, parameter.owned.begin, owned_end(parameter));
+      continue;
+    }
+    const Factors factors = factors_of(parameter, all);
+    update(parameter,
+           pass == nullptr ? factors : pass->adapt(factors, {sums[2 * index], sums[2 * index + 1]}));
+  }
+}
+
 // Of numbers that an update has just changed, and which are still near.
 void Parameters::average(Parameter& parameter, std::size_t begin, std::size_t end) const {
   if (!average_) return;
-  average_weights(parameter.state[state_.size() - 1].floats() + begin, parameter.value.floats() + begin,
-                  end - begin, kept_average_);
+  float* const averages = parameter.state[state_.size() - 1].floats() + (begin - parameter.owned.begin);
+  average_weights(averages, parameter.value.floats() + begin, end - begin, kept_average_);
 }
 
 void Parameters::swap_averages() {
   if (!average_) return;
-  auto* const averages = reinterpret_cast<float*>(state_.back().data());
-  auto* const values = reinterpret_cast<float*>(values_.data());
-  parallel_for(layout_.floats(), kernels::kGrain, [&](std::size_t begin, std::size_t end) {
-    swap_weights(averages + begin, values + begin, end - begin);
-  });
+  for (Parameter& parameter : parameters_) {
+    const OwnedRange& own = parameter.owned;
+    float* const averages = parameter.state[state_.size() - 1].floats();
+    float* const values = parameter.value.floats() + own.begin;
+    parallel_for(own.end - own.begin, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+      swap_weights(averages + begin, values + begin, end - begin);
+    });
+  }
   stale_ = true;
 }
 
 UpdateRange Parameters::range_of(Parameter& parameter, std::size_t begin, std::size_t end) const {
   UpdateRange out{parameter.value.floats() + begin, parameter.gradient.floats() + begin, {}, end - begin};
   for (std::size_t slot = 0; slot < optimizer_->traits->state.size(); ++slot)
-    out.state[slot] = parameter.state[slot].floats() + begin;
+    out.state[slot] = parameter.state[slot].floats() + (begin - parameter.owned.begin);
   return out;
 }
 
-// By a pass over the whole parameter where the optimizer asks for one, part by part: the sums do not depend
-// on the number of threads.
-Factors Parameters::factors_of(Parameter& parameter, const Factors& common) const {
-  const TensorPass* const pass = optimizer_->traits->tensor_pass;
-  if (pass == nullptr) return common;
-  const Factors factors = parameter.shape.size() == 1 ? pass->of_vector(common) : common;
-  const std::size_t count = floats_of(parameter);
+// Where the numbers of this rank's part end, without what pads the slice.
+std::size_t Parameters::owned_end(const Parameter& parameter) const {
+  return std::max(parameter.owned.begin, std::min(parameter.owned.end, floats_of(parameter)));
+}
+
+// By a pass over the whole parameter, or this rank's part of it, piece by piece: the sums do not depend on
+// the number of threads.
+TensorSums Parameters::measure(Parameter& parameter, const Factors& factors) const {
+  const TensorPass& pass = *optimizer_->traits->tensor_pass;
+  const std::size_t first = parameter.owned.begin, count = owned_end(parameter) - first;
   std::vector<TensorSums> parts((count + kernels::kGrain - 1) / kernels::kGrain);
   parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t at = begin; at < end; at += kernels::kGrain)
       parts[at / kernels::kGrain] =
-          pass->measure(range_of(parameter, at, std::min(at + kernels::kGrain, end)), factors);
+          pass.measure(range_of(parameter, first + at, first + std::min(at + kernels::kGrain, end)), factors);
   });
   TensorSums sums{};
   for (const TensorSums& part : parts) sums[0] += part[0], sums[1] += part[1];
-  return pass->adapt(factors, sums);
+  return sums;
 }
 
 // One pass over the parameter, its gradient, its state and, where the optimizer can, its interleaved copy.
-void Parameters::update(Parameter& parameter, const Factors& common) {
-  const Factors factors = factors_of(parameter, common);
-  const auto range = [this, &parameter](std::size_t begin, std::size_t end) {
-    return range_of(parameter, begin, end);
-  };
+void Parameters::update(Parameter& parameter, const Factors& factors) {
+  const std::size_t first = parameter.owned.begin, count = owned_end(parameter) - first;
   const OptimizerTraits& traits = *optimizer_->traits;
   const Copy* const copy = interleaved_copy_of(parameter);
-  if (copy == nullptr || traits.update_and_interleave == nullptr)
-    return parallel_for(floats_of(parameter), kernels::kGrain, [&](std::size_t begin, std::size_t end) {
-      traits.update(range(begin, end), factors);
-      average(parameter, begin, end);
+  const bool is_whole = layout_.borders().empty();
+  if (copy == nullptr || traits.update_and_interleave == nullptr || !is_whole)
+    return parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+      traits.update(range_of(parameter, first + begin, first + end), factors);
+      average(parameter, first + begin, first + end);
     });
   const std::size_t row = copy->interleaved_row, rows = 2 * row;
   auto* const interleaved = reinterpret_cast<kernels::Bf16*>(copy->value.data);
-  parallel_for(floats_of(parameter), (kernels::kGrain / rows + 1) * rows,
-               [&](std::size_t begin, std::size_t end) {
-                 traits.update_and_interleave(range(begin, end), {interleaved + begin, row}, factors);
-                 average(parameter, begin, end);
-               });
+  parallel_for(count, (kernels::kGrain / rows + 1) * rows, [&](std::size_t begin, std::size_t end) {
+    traits.update_and_interleave(range_of(parameter, begin, end), {interleaved + begin, row}, factors);
+    average(parameter, begin, end);
+  });
 }
 
 Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const {
   TRY(layout_.check_size(index, out.size()));
+  if (out.empty()) return {};
   const PlainPath path = path_of(index);
   to_plain(path, data_of(index), out.data(), TRY(workspace(bytes_between(path))), engine);
   return {};
@@ -289,6 +370,7 @@ Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnn
 
 Result<void> Parameters::write(std::size_t index, std::span<const float> values, const dnnl::engine& engine) {
   TRY(layout_.check_size(index, values.size()));
+  if (values.empty()) return {};
   const PlainPath path = path_of(index);
   from_plain(path, values.data(), data_of(index), TRY(workspace(bytes_between(path))), engine);
   stale_ = true;
@@ -302,7 +384,11 @@ Result<std::byte*> Parameters::workspace(std::size_t bytes) const {
 }
 
 std::size_t Parameters::memory_bytes() const {
-  std::size_t bytes = values_.size() + gradients_.size() + extras_.size();
+  return values_.size() + gradients_.size() + extras_.size() + state_bytes();
+}
+
+std::size_t Parameters::state_bytes() const {
+  std::size_t bytes = 0;
   for (const HugeBuffer& slot : state_) bytes += slot.size();
   return bytes;
 }

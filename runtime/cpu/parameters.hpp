@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/tensor_part.hpp"
 #include "runtime/cpu/onednn.hpp"
 #include "runtime/cpu/plain_layout.hpp"
 #include "runtime/engine/arena.hpp"
@@ -24,15 +25,18 @@ enum class GradientStart { own, awaited, written };
 struct Parameter {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::size_t node = 0;  // the operator that owns it
-  float bound = 0;       // starts uniform in [-bound, bound) ...
-  float constant = 0;    // ... plus this
-  Desc layout = {};      // in the arenas; one-dimensional or any that oneDNN can reorder
+  std::optional<TensorPart> of = {};  // the whole one, where this is a part
+  std::size_t node = 0;               // the operator that owns it
+  float bound = 0;                    // starts uniform in [-bound, bound) ...
+  float constant = 0;                 // ... plus this
+  Desc layout = {};                   // in the arenas; one-dimensional or any that oneDNN can reorder
   // Where `layout` is of a matrix whose columns are an image in its own layout: that matrix plain, seen as
   // `shape`.
   std::optional<Desc> columns = {};
   Buffer value = {}, gradient = {};
-  std::array<Buffer, kMaxStateArenas> state = {};  // of the optimizer, then the average
+  std::array<Buffer, kMaxStateArenas> state = {};  // of the optimizer, then the average: of `owned` alone
+  OwnedRange owned = {};                           // what this rank has of the state, and updates
+  std::optional<PlainPath> owned_path = {};        // where that is not all
   bool frozen = false;                             // stays as it is
   bool decays = true;                              // has the step's weight decay
   GradientStart gradient_start = GradientStart::own;
@@ -66,6 +70,12 @@ class Parameters {
   void accumulate_shared_gradients(std::size_t node, const dnnl::stream& stream);
   void apply(const UpdateStep& step, const dnnl::stream& stream);
   void swap_averages();
+  // As ShardedEngine has them.
+  std::vector<double> measure(const UpdateStep& step);
+  void update(const UpdateStep& step, std::size_t bucket, std::span<const double> sums);
+  std::span<float> values() const { return {reinterpret_cast<float*>(values_.data()), layout_.floats()}; }
+  void values_changed() { stale_ = true; }
+  std::size_t state_bytes() const;
 
   const StateLayout& layout() const { return layout_; }
   Result<void> read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const;
@@ -90,7 +100,15 @@ class Parameters {
     Call add;
   };
 
+  // The factors of an update, by parameter.
+  struct UpdateFactors {
+    Factors with_decay, without_decay;
+  };
+  UpdateFactors factors_of(const UpdateStep& step) const;
+  Factors factors_of(const Parameter& parameter, const UpdateFactors& all) const;
   void declare_layout();
+  void place_owned(Parameter& parameter, std::size_t index) const;
+  PlainPath whole_path(const Parameter& parameter) const;
   Result<void> make_arenas();
   Result<void> place_copies();
   PlainPath path_of(std::size_t tensor) const;
@@ -98,8 +116,9 @@ class Parameters {
   Result<std::byte*> workspace(std::size_t bytes) const;
   Copy* interleaved_copy_of(const Parameter& parameter);
   UpdateRange range_of(Parameter& parameter, std::size_t begin, std::size_t end) const;
-  Factors factors_of(Parameter& parameter, const Factors& common) const;
-  void update(Parameter& parameter, const Factors& common);
+  std::size_t owned_end(const Parameter& parameter) const;
+  TensorSums measure(Parameter& parameter, const Factors& factors) const;
+  void update(Parameter& parameter, const Factors& factors);
   void average(Parameter& parameter, std::size_t begin, std::size_t end) const;
   void refresh(Copy& copy, const dnnl::stream& stream);
 

@@ -2,6 +2,7 @@
 #include "runtime/cpu/plain_layout.hpp"
 
 #include <array>
+#include <numeric>
 
 namespace dlrun::runtime {
 
@@ -80,6 +81,43 @@ void from_plain(const PlainPath& path, const void* source, void* target, std::by
   if (path.arena == matrix_desc(path)) return reorder(viewed_plain, source, *path.columns, target, engine);
   reorder(viewed_plain, source, *path.columns, between, engine);
   reorder(matrix_desc(path), between, path.arena, target, engine);
+}
+
+namespace {
+
+// How many blocks an axis is cut into.
+std::int64_t blocks_of(const Blocking& layout, std::size_t axis) {
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i < layout.inner_axes.size(); ++i)
+    if (layout.inner_axes[i] == static_cast<std::int64_t>(axis)) rows *= layout.inner_blocks[i];
+  return layout.padded_dims[axis] / rows;
+}
+
+}  // namespace
+
+Cuts cuts_of(const PlainPath& path, const std::vector<std::int64_t>& shape) {
+  if (path.columns) return {};
+  const Blocking layout = blocking_of(path.arena);
+  std::optional<std::size_t> outer;
+  for (std::size_t axis = 0; axis < layout.dims.size(); ++axis)
+    if (blocks_of(layout, axis) > 1 && (!outer || layout.strides[axis] > layout.strides[*outer]))
+      outer = axis;
+  if (!outer) return {};
+  const bool same_axis = Dims(shape.begin(), shape.end()) == layout.dims || *outer == 0;
+  const std::int64_t blocks = blocks_of(layout, *outer), stride = layout.strides[*outer];
+  const bool is_dense = static_cast<std::size_t>(blocks * stride) * sizeof(float) == path.arena.get_size();
+  if (!same_axis || !is_dense || layout.dims[*outer] != shape[*outer]) return {};
+  constexpr auto kLine = static_cast<std::int64_t>(kSliceAlignment);
+  const std::int64_t together = kLine / std::gcd(stride, kLine);
+  return {static_cast<std::size_t>(stride * together), *outer,
+          layout.padded_dims[*outer] / blocks * together};
+}
+
+PlainPath path_of_rows(const PlainPath& path, const Cuts& cuts, std::int64_t first, std::int64_t count) {
+  Dims dims = dims_of(path.arena), offsets(dims.size(), 0);
+  offsets[cuts.axis] = first;
+  dims[cuts.axis] = count;
+  return {path.arena.submemory_desc(dims, offsets), plain_desc(dims), std::nullopt};
 }
 
 }  // namespace dlrun::runtime

@@ -38,7 +38,8 @@ Plan::Plan(Graph graph, const EngineOptions& options)
       options_(options),
       engine_(dnnl::engine::kind::cpu, 0),
       layout_(preferred_layout(engine_, options.precision)),
-      readers_(readers(graph_)) {}
+      readers_(readers(graph_)),
+      group_calls_(options.tensor_group) {}
 
 std::vector<OperatorPtr> Plan::make_operators() {
   std::vector<OperatorPtr> made;
@@ -141,6 +142,7 @@ Parameter* Plan::parameter(std::string_view part, const Desc& layout, const std:
   const ParameterRule& rule = find(rules, part);
   return parameters_.declare(Parameter{.name = name,
                                        .shape = rule.shape,
+                                       .of = rule.of,
                                        .node = index_,
                                        .bound = rule.bound,
                                        .constant = rule.constant,

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/cpu/group_calls.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cpu/operator.hpp"
 #include "runtime/cpu/parameters.hpp"
@@ -74,6 +76,8 @@ class Plan {
   std::int64_t batch() const { return options_.batch; }
   Parameters& parameters() { return parameters_; }
   const Parameters& parameters() const { return parameters_; }
+  GroupCalls& group_calls() { return group_calls_; }
+  const GroupCalls& group_calls() const { return group_calls_; }
 
   // Makes the operators; each sees the node it is made for.
   std::vector<OperatorPtr> make_operators();
@@ -98,6 +102,10 @@ class Plan {
   // For operators in the making.
   std::size_t index() const { return index_; }
   const Node& node() const { return graph_.nodes[index_]; }
+  // Which part of its layer this node is; unset where it is whole.
+  const std::optional<NodePart>& part() const { return node().part; }
+  // Of a sum over a tensor group, what all ranks would add is added by one of them.
+  bool adds_whole_terms() const { return !part() || part()->part == 0 || part()->form == SplitForm::columns; }
   const Shape& input_shape(std::size_t which = 0) const;
   Tensor& input(std::size_t which = 0) { return *tensors_[node().inputs[which].get()]; }
   Tensor& output() { return *tensors_[index_]; }
@@ -149,6 +157,7 @@ class Plan {
   std::size_t target_count_ = 0;
   ActivationArena arena_;
   Parameters parameters_;
+  GroupCalls group_calls_;
 };
 
 }  // namespace dlrun::runtime

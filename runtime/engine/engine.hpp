@@ -16,6 +16,7 @@
 #include "runtime/base/tensor_info.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/engine/no_decay.hpp"
+#include "runtime/engine/tensor_group.hpp"
 #include "runtime/optim/optimizer.hpp"
 #include "src/base/result.hpp"
 
@@ -32,10 +33,12 @@ struct Bucket {
 };
 
 // Where a parameter's gradient lies in the gradient arena, padding included.
+enum class GradientOf { whole, part };  // of a tensor that all ranks have, or of a tensor rank's part
 struct GradientSlice {
   std::string name;
   std::size_t offset = 0;  // floats
   std::size_t length = 0;  // floats
+  GradientOf of = GradientOf::whole;
 };
 
 /// Of rows that have targets. Of numbers: sums over the rows of the mean absolute and square error. Of
@@ -113,6 +116,29 @@ class DeviceAccumulating {
   virtual void set_batch(Batch batch) = 0;
 };
 
+/// An engine that has a part of the optimizer's state, and updates that part of the parameters alone (ZeRO
+/// stage 1: Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models",
+/// 2020). apply() is not called then.
+class ShardedEngine {
+ public:
+  virtual ~ShardedEngine() = default;
+  /// Of each bucket's gradients, without the spare slots: where each rank's part begins, and the end, in
+  /// floats from the bucket's start.
+  virtual const std::vector<std::vector<std::size_t>>& borders() const = 0;
+  /// The first pass of an optimizer that looks at whole tensors: two sums per parameter, of this rank's part,
+  /// to be added over the ranks. Empty where it has none.
+  virtual std::vector<double> measure(const UpdateStep& step) = 0;
+  /// Updates this rank's part of a bucket's parameters. `sums`: of measure(), over the ranks.
+  virtual void update(const UpdateStep& step, std::size_t bucket, std::span<const double> sums) = 0;
+  /// All weights, where the gradients lie in theirs; once the others' parts are there, they are told of.
+  virtual std::span<float> values() = 0;
+  virtual void values_changed() = 0;
+  /// Whether it keeps averages, which swap_averages() then puts into this rank's part of the weights.
+  virtual bool keeps_averages() const = 0;
+  /// Bytes of the optimizer's state here.
+  virtual std::size_t state_bytes() const = 0;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -153,7 +179,7 @@ class Engine {
   /// Whether apply() limits the norm of the gradients itself, as they are on a device.
   virtual bool clips_norm() const { return false; }
   /// The weights become their averages, and these the weights, until the next call: for evaluations. Only
-  /// where EngineOptions::average is set.
+  /// where EngineOptions::average is set. A ShardedEngine does it in its part.
   virtual void swap_averages() {}
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
@@ -171,6 +197,8 @@ class Engine {
   /// What it does besides where EngineOptions::accumulate is above 1 and gradients stay on a device; null
   /// where it leaves all of that to the caller.
   virtual DeviceAccumulating* accumulating() { return nullptr; }
+  /// What it does besides where EngineOptions::state_part is set; else null.
+  virtual ShardedEngine* sharded() { return nullptr; }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
   virtual Result<void> status() const { return {}; }
 
@@ -195,6 +223,11 @@ class Engine {
 
 enum class Labels { one, mixed };
 
+/// Which part of the optimizer's state an engine has.
+struct StatePart {
+  int rank = 0, ranks = 1;
+};
+
 struct EngineOptions {
   std::int64_t batch = 64;
   Precision precision = Precision::f32;
@@ -206,9 +239,11 @@ struct EngineOptions {
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
   NoDecay no_decay = {};
-  int accumulate = 1;                 // batches per update
-  Labels labels = Labels::one;        // of a row in training
-  std::optional<float> average = {};  // the decay of an average of the weights (optim/average.hpp)
+  int accumulate = 1;                        // batches per update
+  Labels labels = Labels::one;               // of a row in training
+  std::optional<float> average = {};         // the decay of an average of the weights (optim/average.hpp)
+  std::optional<StatePart> state_part = {};  // unset: all of the optimizer's state; set: CPUs only
+  TensorGroup* tensor_group = nullptr;       // of a model that is divided; outlives the engine
 };
 
 }  // namespace dlrun::runtime

@@ -6,7 +6,7 @@
 
 namespace dlrun::runtime {
 
-/// Uniform in [-bound, bound), plus a constant.
+/// Uniform in [-bound, bound), plus a constant. A tensor's numbers from the n-th on have the key + n.
 void uniform(std::span<float> out, std::uint64_t key, float bound, float constant);
 
 }  // namespace dlrun::runtime

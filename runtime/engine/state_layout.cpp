@@ -42,7 +42,8 @@ std::vector<std::size_t> StateLayout::backward_order() const {
   return order;
 }
 
-void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes, Averages averages) {
+void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes, Averages averages,
+                         const std::optional<StatePart>& part) {
   const std::vector<std::size_t> order = backward_order();
   slices_.resize(parameters_.size());
   for (const std::size_t index : order) {
@@ -51,6 +52,9 @@ void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_by
   }
   floats_ += kSpareSlots;
   cut_buckets(order, bucket_bytes);
+  for (const Bucket& slice : slices_) owned_.push_back({0, slice.length, slice.offset});
+  state_floats_ = floats_;
+  if (part) divide(order, *part);
   std::vector<std::string_view> state = optimizer.state;
   if (averages == Averages::kept) state.push_back(kAverageSuffix);
   list_tensors(state);
@@ -73,6 +77,56 @@ void StateLayout::cut_buckets(const std::vector<std::size_t>& order, std::size_t
   close(floats_, order.empty() ? 0 : parameters_[order.back()].node);
 }
 
+// The border of two blocks of a parameter, or of two parameters, that is next to this place of the arena.
+std::size_t StateLayout::nearest_cut(const std::vector<std::size_t>& order, std::size_t wanted) const {
+  for (const std::size_t index : order) {
+    const Bucket& slice = slices_[index];
+    if (wanted >= slice.offset + slice.length) continue;
+    const std::size_t within = wanted - slice.offset, floats = parameters_[index].cuts.floats;
+    const std::size_t unit = floats == 0 ? slice.length : floats;
+    return slice.offset + std::min((within + unit / 2) / unit * unit, slice.length);
+  }
+  return floats_ - kSpareSlots;
+}
+
+// Each bucket into parts as equal as the blocks allow, so that all ranks add gradients all the time.
+void StateLayout::divide(const std::vector<std::size_t>& order, const StatePart& part) {
+  for (const Bucket& bucket : buckets_) {
+    const std::size_t end = std::min(bucket.offset + bucket.length, floats_ - kSpareSlots);
+    const std::size_t length = end - bucket.offset, ranks = static_cast<std::size_t>(part.ranks);
+    std::vector<std::size_t>& borders = borders_.emplace_back();
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      borders.push_back(nearest_cut(order, bucket.offset + length * rank / ranks) - bucket.offset);
+    borders.push_back(length);
+  }
+  state_floats_ = 0;
+  std::size_t bucket = 0;
+  for (const std::size_t index : order) {
+    const Bucket& slice = slices_[index];
+    while (slice.offset >= buckets_[bucket].offset + buckets_[bucket].length) ++bucket;
+    const auto border = [&](int rank) {
+      const std::size_t at = buckets_[bucket].offset + borders_[bucket][static_cast<std::size_t>(rank)];
+      return std::clamp(at, slice.offset, slice.offset + slice.length) - slice.offset;
+    };
+    owned_[index] = {border(part.rank), border(part.rank + 1), state_floats_};
+    state_floats_ += owned_[index].end - owned_[index].begin;
+  }
+}
+
+// Of a parameter's state.
+std::vector<TensorBox> StateLayout::held(std::size_t parameter) const {
+  const OwnedRange& own = owned_[parameter];
+  const ParameterSpec& of = parameters_[parameter];
+  const std::size_t length = slices_[parameter].length;
+  if (own.begin == own.end) return {};
+  if (own.begin == 0 && own.end == length) return {whole_box(of.shape)};
+  const auto row = [&](std::size_t at) {
+    return at == length ? of.shape[of.cuts.axis]
+                        : static_cast<std::int64_t>(at / of.cuts.floats) * of.cuts.rows;
+  };
+  return {slice_along(of.shape, of.cuts.axis, row(own.begin), row(own.end) - row(own.begin))};
+}
+
 // Nodes of buckets fall, as backward runs from the last node to the first.
 std::pair<std::size_t, std::size_t> StateLayout::final_after(std::size_t node) const {
   const auto [first, last] =
@@ -83,7 +137,8 @@ std::pair<std::size_t, std::size_t> StateLayout::final_after(std::size_t node) c
 std::vector<GradientSlice> StateLayout::gradient_slices() const {
   std::vector<GradientSlice> out;
   for (const std::size_t index : backward_order())
-    out.push_back({parameters_[index].name, slices_[index].offset, slices_[index].length});
+    out.push_back({parameters_[index].name, slices_[index].offset, slices_[index].length,
+                   parameters_[index].of.has_value() ? GradientOf::part : GradientOf::whole});
   return out;
 }
 
@@ -95,16 +150,24 @@ void StateLayout::list(TensorInfo info, TensorPlace place) {
 void StateLayout::list_tensors(const std::vector<std::string_view>& state) {
   using Role = TensorInfo::Role;
   using Arena = TensorPlace::Arena;
+  const auto info = [](const ParameterSpec& of, std::string_view suffix, Role role) {
+    TensorInfo out{.name = of.name + std::string(suffix), .shape = of.shape, .role = role};
+    if (!of.of) return out;
+    out.shape = of.of->whole;
+    out.held = of.of->boxes();
+    return out;
+  };
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    list({parameters_[i].name, parameters_[i].shape, Role::parameter},
-         {Arena::values, 0, i, slices_[i].offset});
+    list(info(parameters_[i], "", Role::parameter), {Arena::values, 0, i, slices_[i].offset});
   for (std::size_t i = 0; i < statistics_.size(); ++i)
     list({statistics_[i].name, {statistics_[i].elements}, Role::statistic},
          {Arena::statistics, 0, i, statistic_offsets_[i]});
   for (std::size_t slot = 0; slot < state.size(); ++slot)
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      list({parameters_[i].name + std::string(state[slot]), parameters_[i].shape, Role::momentum},
-           {Arena::state, slot, i, slices_[i].offset});
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      TensorInfo one = info(parameters_[i], state[slot], Role::momentum);
+      if (!borders_.empty()) one.held = held(i);
+      list(std::move(one), {Arena::state, slot, i, owned_[i].state_offset});
+    }
 }
 
 Result<void> StateLayout::check_size(std::size_t tensor, std::size_t count) const {
@@ -120,7 +183,11 @@ void StateLayout::first_values(std::size_t tensor, std::uint64_t seed, std::span
   const TensorPlace& at = places_[tensor];
   if (at.arena == TensorPlace::Arena::values) {
     const ParameterSpec& of = parameters_[at.owner];
-    return uniform(out, random_key({seed, hash_text(of.name)}), of.bound, of.constant);
+    const std::uint64_t key = random_key({seed, hash_text(of.name)});
+    if (!of.of) return uniform(out, key, of.bound, of.constant);
+    return for_each_run(*of.of, [&](const TensorRun& run) {
+      uniform(out.subspan(run.in_part, run.count), key + run.in_whole, of.bound, of.constant);
+    });
   }
   std::fill(out.begin(), out.end(),
             at.arena == TensorPlace::Arena::statistics ? statistics_[at.owner].constant : 0.0F);

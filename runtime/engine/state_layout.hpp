@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/tensor_part.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/graph/graph.hpp"
 
@@ -22,6 +24,19 @@ inline constexpr std::size_t kSpareSlots = 16;
 // Parameters begin at multiples of so many floats in their arenas: a cache line.
 inline constexpr std::size_t kSliceAlignment = 16;
 
+/// Into what a parameter may be divided: blocks of so many floats, of which each is so many rows on an axis.
+struct Cuts {
+  std::size_t floats = 0;  // 0: it stays whole
+  std::size_t axis = 0;
+  std::int64_t rows = 0;
+};
+
+/// What a rank has of the state of a parameter: floats of its slice, and where they begin in the arena of the
+/// state.
+struct OwnedRange {
+  std::size_t begin = 0, end = 0, state_offset = 0;
+};
+
 struct ParameterSpec {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -29,6 +44,8 @@ struct ParameterSpec {
   std::size_t floats = 0;  // that the device's layout of it takes
   std::string form = {};   // that layout, in words: equal on all ranks
   float bound = 0, constant = 0;  // starts uniform in [-bound, bound), plus the constant
+  std::optional<TensorPart> of = {};
+  Cuts cuts = {};
 };
 
 struct StatisticSpec {
@@ -56,15 +73,21 @@ class StateLayout {
   void move_to_node(std::size_t parameter, std::size_t node) { parameters_[parameter].node = node; }
   /// Places all that was declared and cuts the buckets.
   enum class Averages { none, kept };
-  void finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes, Averages averages = Averages::none);
+  void finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes, Averages averages = Averages::none,
+              const std::optional<StatePart>& part = {});
 
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
   const std::vector<StatisticSpec>& statistics() const { return statistics_; }
   std::size_t statistic_offset(std::size_t statistic) const { return statistic_offsets_[statistic]; }
   std::size_t statistic_floats() const { return statistic_floats_; }
 
-  /// Of the arenas of values, gradients and state, with the spare slots.
+  /// Of the arenas of values and gradients, with the spare slots.
   std::size_t floats() const { return floats_; }
+  /// Of the arena of one tensor of state per parameter: as many, or this rank's part of them.
+  std::size_t state_floats() const { return state_floats_; }
+  const OwnedRange& owned(std::size_t parameter) const { return owned_[parameter]; }
+  /// Where the state is divided: see ShardedEngine.
+  const std::vector<std::vector<std::size_t>>& borders() const { return borders_; }
   /// The parameter's slice of each of them, padding included.
   const Bucket& slice(std::size_t parameter) const { return slices_[parameter]; }
   const std::vector<Bucket>& buckets() const { return buckets_; }
@@ -87,6 +110,9 @@ class StateLayout {
  private:
   std::vector<std::size_t> backward_order() const;
   void cut_buckets(const std::vector<std::size_t>& order, std::size_t bucket_bytes);
+  void divide(const std::vector<std::size_t>& order, const StatePart& part);
+  std::size_t nearest_cut(const std::vector<std::size_t>& order, std::size_t wanted) const;
+  std::vector<TensorBox> held(std::size_t parameter) const;
   void list_tensors(const std::vector<std::string_view>& state);
   void list(TensorInfo info, TensorPlace place);
 
@@ -95,9 +121,11 @@ class StateLayout {
   std::vector<std::size_t> statistic_offsets_;
   std::vector<Bucket> slices_, buckets_;
   std::vector<std::size_t> bucket_nodes_;
+  std::vector<OwnedRange> owned_;
+  std::vector<std::vector<std::size_t>> borders_;
   std::vector<TensorInfo> tensors_;
   std::vector<TensorPlace> places_;
-  std::size_t floats_ = 0, statistic_floats_ = 0;
+  std::size_t floats_ = 0, statistic_floats_ = 0, state_floats_ = 0;
 };
 
 /// Of everything that ranks must agree on before they sum gradients: operators, shapes, places, precision.

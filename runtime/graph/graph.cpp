@@ -7,6 +7,7 @@
 
 #include "runtime/base/counted.hpp"
 #include "runtime/graph/operators/traits.hpp"
+#include "runtime/graph/split.hpp"
 
 namespace dlrun::runtime {
 
@@ -28,7 +29,10 @@ bool is_loss(const Node& node) {
 std::vector<ParameterRule> parameters_of(const Graph& graph, const Node& node) {
   const auto rule = traits_of(node.operation).parameters;
   if (rule == nullptr) return {};
-  return rule(node.operation, graph.nodes[node.inputs[0].get()].shape);
+  if (!node.part) return rule(node.operation, graph.nodes[node.inputs[0].get()].shape);
+  std::vector<ParameterRule> out = rule(node.part->whole, node.part->from);
+  for (ParameterRule& one : out) take_part(one, *node.part);
+  return out;
 }
 
 std::vector<StatisticRule> statistics_of(const Graph& graph, const Node& node) {

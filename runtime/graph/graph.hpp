@@ -26,12 +26,32 @@ using Value = Strong<struct ValueTag, std::size_t>;
 // to theirs. frozen: those too, but they learn nothing from it, nor do batch norm's running statistics.
 enum class Weights { own, shared, frozen };
 
+// How an operator takes part in what a tensor group divides.
+enum class SplitForm {
+  whole,       // reads and gives whole values
+  follows,     // each feature by itself: gives divided features where it reads some
+  columns,     // reads whole values, gives its part of the features
+  rows,        // reads its part of the features, gives a term of a sum
+  heads,       // reads and gives its part of the heads
+  vocabulary,  // has a part of a table's rows; what it gives is a term of a sum, or the loss
+};
+
+// A node of which a rank has one part of several: what it is in the whole model.
+struct NodePart {
+  SplitForm form = SplitForm::whole;
+  int part = 0, parts = 1;
+  Operation whole = {};
+  Shape from = {};                          // its first input there
+  std::vector<std::int64_t> sections = {};  // of its outputs: each is divided by itself
+};
+
 struct Node {
   std::string name;  // the prefix of its tensors' names; empty where it has none
   Operation operation;
   std::vector<Value> inputs;
   Shape shape;  // of its output
   Weights weights = Weights::own;
+  std::optional<NodePart> part = {};
 };
 
 struct Graph {

@@ -43,6 +43,9 @@ enum class Bias { none, learned };
 // Pixels left over at the far edge: too few for a window. kept: a window of what is there (Caffe's rule).
 enum class Edge { dropped, kept };
 enum class Padding { counts, ignored };
+// How the ranks of a tensor group divide the weights of a layer, where a job has such groups: by its outputs
+// (columns), or by its inputs (rows), whose products the ranks then sum. As Megatron-LM names them.
+enum class SplitBy { none, columns, rows };
 
 namespace op {
 struct Input {
@@ -72,6 +75,7 @@ struct FullyConnected {
   std::int64_t outputs = 1;  // kOnePerClass: as many as the data has classes
   Activation activation = Activation::none;
   float init_std = 0;  // standard deviation of the first weights; 0: PyTorch's default
+  SplitBy split = SplitBy::none;
 };
 struct MaxPool {
   std::int64_t window = 2, stride = 2, padding = 0;
@@ -164,6 +168,7 @@ struct Linear {
   std::int64_t outputs = 1;
   Bias bias = Bias::learned;
   float init_std = 0;  // standard deviation of the first weights; 0: PyTorch's default
+  SplitBy split = SplitBy::none;
 };
 // silu(first input) times the second, with silu(x) = x / (1 + exp(-x)).
 struct SwiGlu {};
@@ -184,6 +189,12 @@ struct VocabularyLoss {
   std::int64_t vocabulary = 0;  // 0: as many as the data has
   float init_std = 0.02F;
 };
+
+// Between whole and divided values of a tensor group (graph/split.hpp). The value as it is; backward sums its
+// gradient over the group.
+struct TensorCopy {};
+// The sum of what the ranks of the group have; its gradient is each term's.
+struct TensorSum {};
 }  // namespace op
 
 // The table of operators: a row is the type of its settings and the name of its files. Graphs, both devices
@@ -219,7 +230,9 @@ struct VocabularyLoss {
   ROW(SwiGlu, swiglu)                                \
   ROW(Attention, attention)                          \
   ROW(VocabularyLoss, vocabulary_loss)               \
-  ROW(TargetLoss, target_loss)
+  ROW(TargetLoss, target_loss)                       \
+  ROW(TensorCopy, tensor_copy)                       \
+  ROW(TensorSum, tensor_sum)
 
 namespace detail {
 template <class Before, class... Listed>

@@ -5,6 +5,14 @@
 
 namespace dlrun::runtime {
 
+namespace {
+
+// The two large layers, which have most of the weights: a tensor group divides them.
+constexpr op::FullyConnected kColumns{.outputs = 4096, .split = SplitBy::columns};
+constexpr op::FullyConnected kRows{.outputs = 4096, .split = SplitBy::rows};
+
+}  // namespace
+
 Result<Graph> alexnet(const InputShape& input) {
   GraphBuilder g("alexnet", input);
   constexpr op::MaxPool pool{.window = 3, .stride = 2};
@@ -17,8 +25,8 @@ Result<Graph> alexnet(const InputShape& input) {
   x = g.relu(g.convolution("features.8", x, {.filters = 256, .kernel = 3, .padding = 1}));
   x = g.relu(g.convolution("features.10", x, {.filters = 256, .kernel = 3, .padding = 1}));
   x = g.dropout(g.flatten(g.max_pool(x, pool)), 0.5F);
-  x = g.dropout(g.relu(g.fully_connected("classifier.1", x, 4096)), 0.5F);
-  x = g.relu(g.fully_connected("classifier.4", x, 4096));
+  x = g.dropout(g.relu(g.fully_connected("classifier.1", x, kColumns)), 0.5F);
+  x = g.relu(g.fully_connected("classifier.4", x, kRows));
   g.softmax_cross_entropy(g.fully_connected("classifier.6", x, input.outputs()));
   return std::move(g).finish();
 }
@@ -35,8 +43,8 @@ Result<Graph> caffenet(const InputShape& input) {
   x = g.relu(g.convolution("conv4", x, {.filters = 384, .kernel = 3, .padding = 1, .groups = 2}));
   x = g.relu(g.convolution("conv5", x, {.filters = 256, .kernel = 3, .padding = 1, .groups = 2}));
   x = g.flatten(g.max_pool(x, pool));
-  x = g.dropout(g.relu(g.fully_connected("fc6", x, 4096)), 0.5F);
-  x = g.dropout(g.relu(g.fully_connected("fc7", x, 4096)), 0.5F);
+  x = g.dropout(g.relu(g.fully_connected("fc6", x, kColumns)), 0.5F);
+  x = g.dropout(g.relu(g.fully_connected("fc7", x, kRows)), 0.5F);
   g.softmax_cross_entropy(g.fully_connected("fc8", x, input.outputs()));
   return std::move(g).finish();
 }

@@ -68,13 +68,18 @@ class Builder {
     if (spec_.norm == Spec::Norm::rms) return g_.rms_norm(name, x, {.epsilon = spec_.epsilon});
     return g_.layer_norm(name, x, {.epsilon = spec_.epsilon, .bias = spec_.bias});
   }
-  Value linear(const std::string& name, Value x, std::int64_t outputs, float init_std = kInitStd) {
-    return g_.linear(name, x, {.outputs = outputs, .bias = spec_.bias, .init_std = init_std});
+  // Of what a tensor group divides.
+  Value linear(const std::string& name, Value x, std::int64_t outputs) {
+    return g_.linear(
+        name, x, {.outputs = outputs, .bias = spec_.bias, .init_std = kInitStd, .split = SplitBy::columns});
   }
-  // What ends in the residual stream: smaller, so that its sum over all layers is not.
+  // What ends in the residual stream: smaller, so that its sum over all layers is not. A tensor group sums
+  // it.
   Value projection(const std::string& name, Value x) {
-    return dropped(
-        linear(name, x, spec_.features, kInitStd / std::sqrt(2 * static_cast<float>(spec_.layers))));
+    const float init_std = kInitStd / std::sqrt(2 * static_cast<float>(spec_.layers));
+    return dropped(g_.linear(
+        name, x,
+        {.outputs = spec_.features, .bias = spec_.bias, .init_std = init_std, .split = SplitBy::rows}));
   }
   Value dropped(Value x) { return spec_.dropout > 0 ? g_.dropout(x, spec_.dropout) : x; }
 

@@ -14,7 +14,9 @@ struct Arguments {
   enum class Action { train, check, check_settings, version, help };
   Action action = Action::train;
   std::filesystem::path config;
-  std::optional<int> ranks;  // that the job will have, where the job is only checked
+  // Where the job is only checked: the ranks that it will have, and those of each of its tensor groups.
+  std::optional<int> ranks, tensor_ranks;
+  int tensor() const { return tensor_ranks.value_or(1); }
 };
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words);

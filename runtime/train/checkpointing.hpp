@@ -1,13 +1,16 @@
-// Checkpointing: rank 0's side of checkpoints in a run: when one is due, that they are written while training
-// goes on, and that the last one is finished before the process ends. Other ranks have none: state is equal
-// on all of them.
+// Checkpointing: checkpoints in a run: when one is due, that they are written while training goes on, and
+// that the last one is finished before the process ends. Where the state is equal on all ranks, rank 0 alone
+// has this. Where ranks have parts of it, all have: they begin a checkpoint after the same step, and go on
+// from phase to phase after the same step, in which no rank was still writing (StepTotals::writing).
 #pragma once
 
 #include <memory>
 
-#include "runtime/checkpoint/writer.hpp"
+#include "runtime/checkpoint/part_writer.hpp"
+#include "runtime/comm/communicator.hpp"
 #include "runtime/train/report/reporter.hpp"
 #include "runtime/train/schedule.hpp"
+#include "runtime/train/totals.hpp"
 #include "runtime/train/train_spec.hpp"
 #include "src/base/lease.hpp"
 
@@ -23,22 +26,47 @@ class Checkpointing {
                                                      const Engine& engine, Manifest facts, LeaseOwner owner,
                                                      Reporter& reporter, LifeOfOwner life = {});
 
+  /// The same on every rank of `group`, whose ranks have parts of the state. Only rank 0 takes the lease. An
+  /// Error where another rank does not see rank 0's folder.
+  static Result<std::unique_ptr<Checkpointing>> open_in_parts(const CheckpointOptions& options,
+                                                              FileSystem& files, const Engine& engine,
+                                                              Manifest facts, LeaseOwner owner,
+                                                              Reporter& reporter, Communicator& group);
+
   /// The checkpoint to resume from, after reporting every one that was refused.
   Result<std::optional<LoadedCheckpoint>> choose(Reporter& reporter);
   /// Where each write is told.
   void set_trace(Trace& trace) { trace_ = &trace; }
   /// The position at which the run starts; no checkpoint is due there.
   void start_from(const Position& position, const RunShape& run);
+  /// In parts, before a step ends: whether this rank is writing, and whether it wants a checkpoint by now.
+  bool is_writing() const { return parts_ && parts_->writer.busy(); }
+  bool wants_one() const { return parts_ && group_->rank() == 0 && due_by_time(); }
   /// After each step: writes where one is due or asked for, and tells of those that got done.
-  Result<void> after_step(const Engine& engine, const Position& position, bool asked, Reporter& reporter);
+  Result<void> after_step(const Engine& engine, const Position& position, const StepTotals& step,
+                          Reporter& reporter);
   /// Starts the write of the run's last state, unless that is saved already.
   Result<void> begin_last(const Engine& engine, const Position& position, Reporter& reporter);
   /// Waits for what is being written.
   Result<void> finish(Reporter& reporter);
 
  private:
-  Checkpointing(CheckpointOptions options, FileSystem& files, Manifest facts, Lease lease, Snapshot snapshot);
+  // Of a checkpoint in parts.
+  enum class Phase { none, writing, committing };
+  struct Parts {
+    PartWriter writer;
+    Phase phase = Phase::none;
+  };
+  Checkpointing(CheckpointOptions options, FileSystem& files, Manifest facts, std::optional<Lease> lease)
+      : options_(std::move(options)), files_(files), facts_(std::move(facts)), lease_(std::move(lease)) {}
+  static Result<Lease> take(const CheckpointOptions& options, FileSystem& files, LeaseOwner owner,
+                            Reporter& reporter, LifeOfOwner life);
   bool due(const Position& position) const;
+  bool due_by_time() const;
+  Result<void> next_phase(Reporter& reporter);
+  Result<void> commit();
+  Result<void> finish_parts(Reporter& reporter);
+  Error explained(Error error) const;
   Result<void> save(const Engine& engine, const Position& position);
   Result<void> tell(Result<std::optional<Saved>> ended, Reporter& reporter);
   double epochs_done(const Position& position) const;
@@ -46,15 +74,17 @@ class Checkpointing {
   CheckpointOptions options_;
   FileSystem& files_;
   Manifest facts_;
-  Lease lease_;
+  std::optional<Lease> lease_;  // of the rank that has it
   RunShape run_;
   Position started_;                   // of the newest checkpoint, finished or being written
   std::optional<std::uint64_t> good_;  // step of the newest finished one
   Ticks started_at_{};
   Trace* trace_ = nullptr;
   bool pending_ = false;
-  Seconds held_{0};  // how long training has stood still for the one being written
-  BackgroundWriter writer_;
+  Seconds held_{0};                // how long training has stood still for the one being written
+  Communicator* group_ = nullptr;  // in parts
+  std::optional<BackgroundWriter> writer_;
+  std::optional<Parts> parts_;
 };
 
 }  // namespace dlrun::runtime

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
+#include "runtime/train/parameter_update.hpp"
 #include "runtime/train/rows.hpp"
 
 namespace dlrun::runtime {
@@ -73,7 +75,10 @@ Result<Totals> add_up(const std::vector<Totals>& own, Communicator& comm, int sh
 Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample) {
   TRY(share_statistics(by.engine, by.comm));
-  const AveragedWeights averaged(by.engine);
+  ShardedEngine* const sharded = by.engine.sharded();
+  const bool in_parts = sharded != nullptr && sharded->keeps_averages();
+  std::optional<AveragedWeights> averaged(by.engine);
+  if (in_parts) TRY(gather_weights(by.engine, by.comm));
   const auto shards = static_cast<std::uint64_t>(by.shards.shards);
   std::vector<Totals> own;
   for (int number = by.shards.own.begin; number < by.shards.own.end; ++number) {
@@ -81,6 +86,8 @@ Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::ui
     own.push_back(
         TRY(evaluate_range(by.engine, filler, count * shard / shards, count * (shard + 1) / shards, sample)));
   }
+  averaged.reset();
+  if (in_parts) TRY(gather_weights(by.engine, by.comm));
   return add_up(own, by.comm, by.shards.shards);
 }
 

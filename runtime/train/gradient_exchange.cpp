@@ -4,8 +4,9 @@
 namespace dlrun::runtime {
 
 Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm,
-                                                std::optional<int> shards) {
+                                                std::optional<int> shards, Communicator* tensor) {
   GradientExchange out(spec, engine, comm);
+  if (tensor != nullptr) out.tensor_.emplace(engine, *tensor);
   if (shards)
     out.sums_ = TRY(ShardSums::make({*shards, spec.accumulate}, engine, comm));
   else if (spec.accumulate > 1)
@@ -74,6 +75,8 @@ Result<void> GradientExchange::start(std::size_t bucket) {
                ? Result<void>{}
                : sums_->start(engine_->buckets()[bucket].offset, engine_->buckets()[bucket].length);
   if (accumulated_) accumulated_->add_to(gradients(bucket));
+  if (scatters())
+    return comm_->reduce_scatter_start(gradients(bucket), engine_->sharded()->borders()[bucket], dtype_);
   if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
   if (loads_.empty()) return comm_->allreduce_start(gradients(bucket), dtype_);
   const std::size_t begin = engine_->buckets()[bucket].offset, end = begin + gradients(bucket).size();
@@ -85,6 +88,17 @@ Result<void> GradientExchange::start(std::size_t bucket) {
 }
 
 Result<void> GradientExchange::finish() {
+  TRY(finish_over_data());
+  return tensor_ ? tensor_->agree() : Result<void>{};
+}
+
+Result<double> GradientExchange::square_sum() const {
+  if (tensor_) return tensor_->square_sum();
+  const std::span<const float> arena = engine_->gradients();
+  return square_sum_of(arena.first(arena.size() - engine_->spare_slots().size()));
+}
+
+Result<void> GradientExchange::finish_over_data() {
   if (sums_) {
     const std::size_t begin = engine_->buckets().back().offset;
     TRY(sums_->start(begin, engine_->gradients().size() - begin));
@@ -92,7 +106,7 @@ Result<void> GradientExchange::finish() {
   }
   if (accumulated_) accumulated_->add_to(engine_->spare_slots());
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
-  const bool whole = travels_whole() && engine_->reducing() == nullptr;
+  const bool whole = travels_whole() && !scatters() && engine_->reducing() == nullptr;
   TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));
   return comm_->wait_all();
 }

@@ -1,12 +1,15 @@
 // GradientExchange: how the ranks' gradients become one sum: by allreduce, in the dtype that the job names,
-// or by parameter servers. Each bucket starts as soon as it is final. Loss, counts and requests travel behind
-// the last gradient, and always exactly.
+// or by parameter servers. Where the optimizer's state is divided (ShardedEngine), each rank gets the sum of
+// its part alone, by a reduce-scatter. Each bucket starts as soon as it is final. Loss, counts and requests
+// travel behind the last gradient, and always exactly.
 #pragma once
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/train/accumulated_gradients.hpp"
+#include "runtime/train/parameter_update.hpp"
 #include "runtime/train/server_placement.hpp"
 #include "runtime/train/shard_sums.hpp"
+#include "runtime/train/tensor_agreement.hpp"
 #include "runtime/train/train_spec.hpp"
 
 namespace dlrun::runtime {
@@ -21,8 +24,9 @@ class GradientExchange {
  public:
   /// `shards`: of the global batch, where the job sets them. An Error where there are fewer than ranks, or
   /// where servers are asked for that the ranks or the engine do not have.
+  /// `comm`: the ranks that have other samples. `tensor`: those that have other parts of the model, or null.
   static Result<GradientExchange> make(const TrainSpec& spec, Engine& engine, Communicator& comm,
-                                       std::optional<int> shards = {});
+                                       std::optional<int> shards = {}, Communicator* tensor = nullptr);
 
   ShardsOfRank shards() const;
   /// The batches of an update: as many per shard as the job accumulates.
@@ -35,8 +39,16 @@ class GradientExchange {
   void keep() { sums_ ? sums_->keep() : accumulated_->keep(); }
   /// This bucket's gradients of the rank's last batch are final.
   Result<void> start(std::size_t bucket);
-  /// The spare slots are filled; after it, all of the arena is summed.
+  /// The spare slots are filled; after it, all of the arena is summed, or this rank's part of it.
   Result<void> finish();
+  ParameterUpdate::Sums sums() const {
+    return scatters() ? ParameterUpdate::Sums::own_part : ParameterUpdate::Sums::all;
+  }
+  /// The ranks that sum gradients with this one.
+  Communicator& group() const { return *comm_; }
+
+  /// After finish(): the sum of the squares of all gradients of the model.
+  Result<double> square_sum() const;
 
   /// What the servers have, where there are any.
   const std::vector<ServerLoad>& server_loads() const { return loads_; }
@@ -44,8 +56,11 @@ class GradientExchange {
  private:
   GradientExchange(const TrainSpec& spec, Engine& engine, Communicator& comm)
       : engine_(&engine), comm_(&comm), dtype_(spec.allreduce.dtype), accumulate_(spec.accumulate) {}
+  Result<void> finish_over_data();
   Result<void> choose_servers(const ParameterServerSpec& spec);
   bool travels_whole() const { return dtype_ == CommDtype::f32 && loads_.empty(); }
+  // Sums of shards have their own order, for which every rank needs all of them.
+  bool scatters() const { return engine_->sharded() != nullptr && !sums_; }
   bool is_last(std::size_t bucket) const { return bucket + 1 == engine_->buckets().size(); }
   std::span<float> gradients(std::size_t bucket) const;  // without the spare slots
 
@@ -56,6 +71,7 @@ class GradientExchange {
   std::vector<PlacedSlice> slices_;  // by offset; server is a rank here
   std::vector<ServerLoad> loads_;
   std::unique_ptr<ShardSums> sums_;                    // where there are shards
+  std::optional<TensorAgreement> tensor_;              // where there are tensor groups
   std::unique_ptr<AccumulatedGradients> accumulated_;  // where there are none, and several batches per update
 };
 

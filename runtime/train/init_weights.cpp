@@ -28,6 +28,18 @@ Result<void> check_all_there(const std::vector<std::string>& missing, const std:
   return fail(std::move(error));
 }
 
+// Of all numbers of a tensor, those that this rank has.
+std::vector<float> numbers_held(const TensorInfo& tensor, std::vector<float> whole) {
+  if (!tensor.held) return whole;
+  std::vector<float> out(tensor.elements());
+  float* to = out.data();
+  for (const TensorBox& box : *tensor.held) {
+    copy_part(box, whole_box(tensor.shape), whole.data(), box, to);
+    to += box.elements();
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights& from) {
@@ -45,7 +57,7 @@ Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights&
       missing.push_back(std::move(why));
       continue;
     }
-    TRY(engine.write_tensor(i, TRY(file.read(tensor))));
+    TRY(engine.write_tensor(i, numbers_held(tensor, TRY(file.read(tensor)))));
     ++taken;
   }
   TRY(check_all_there(missing, file.name()));

@@ -29,14 +29,14 @@ int print(const std::string& text) {
   return written ? dlrun::to_int(dlrun::ExitCode::done) : fail_with(written.error());
 }
 
-int check(const dlrun::runtime::TrainSpec& spec) {
-  const auto found = dlrun::runtime::check_job(spec);
+int check(const dlrun::runtime::TrainSpec& spec, int tensor) {
+  const auto found = dlrun::runtime::check_job(spec, dlrun::Environment::of_this_process(), tensor);
   if (!found) return fail_with(found.error());
   return print(*found + "\n");
 }
 
-int check_alone(const dlrun::runtime::TrainSpec& spec) {
-  const auto checked = dlrun::runtime::check_settings(spec);
+int check_alone(const dlrun::runtime::TrainSpec& spec, int tensor) {
+  const auto checked = dlrun::runtime::check_settings(spec, tensor);
   return checked ? dlrun::to_int(dlrun::ExitCode::done) : fail_with(checked.error());
 }
 
@@ -71,9 +71,9 @@ int main(int argc, char** argv) {
   auto spec = dlrun::runtime::read_train_spec_file(arguments->config);
   if (!spec) return fail_with(spec.error());
   if (arguments->ranks)
-    if (const auto divided = divide_global_batch(*spec, *arguments->ranks); !divided)
+    if (const auto divided = divide_global_batch(*spec, *arguments->ranks / arguments->tensor()); !divided)
       return fail_with(divided.error());
-  if (arguments->action == Arguments::Action::check) return check(*spec);
-  if (arguments->action == Arguments::Action::check_settings) return check_alone(*spec);
+  if (arguments->action == Arguments::Action::check) return check(*spec, arguments->tensor());
+  if (arguments->action == Arguments::Action::check_settings) return check_alone(*spec, arguments->tensor());
   return dlrun::runtime::run_session(*spec, dlrun::Environment::of_this_process(), begin);
 }

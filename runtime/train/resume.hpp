@@ -1,5 +1,7 @@
-// Resume: brings every rank to the state of the checkpoint that rank 0 chose. Only rank 0 reads the folder;
-// the others get the bytes from it, so they cannot choose differently.
+// Resume: brings every rank to the state of the checkpoint that rank 0 chose. Where every rank has all of the
+// state, only rank 0 reads the folder; the others get the bytes from it, so they cannot choose differently.
+// Where ranks have parts of it, each reads its own from the checkpoint that rank 0 names. Either kind of
+// training starts from either kind of checkpoint, and at any number of ranks.
 #pragma once
 
 #include "runtime/checkpoint/catalog.hpp"
@@ -8,7 +10,9 @@
 
 namespace dlrun::runtime {
 
-/// `chosen` is set on rank 0 alone. Returns the position of the run: the start if there is no checkpoint.
-Result<Position> resume(Engine& engine, Communicator& comm, const LoadedCheckpoint* chosen);
+/// `chosen` is set on rank 0 alone. `folder` has the checkpoints, for those in parts. Returns the position of
+/// the run: the start if there is no checkpoint.
+Result<Position> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* chosen,
+                        const std::filesystem::path& folder = {});
 
 }  // namespace dlrun::runtime

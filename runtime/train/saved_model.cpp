@@ -7,14 +7,13 @@
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/checkpoint/catalog.hpp"
 #include "runtime/checkpoint/file_system.hpp"
-#include "runtime/checkpoint/safetensors.hpp"
 #include "runtime/checkpoint/snapshot.hpp"
+#include "runtime/checkpoint/tensor_reader.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/graph/target_measure.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/models/models.hpp"
 #include "runtime/optim/average.hpp"
-#include "runtime/train/init_weights.hpp"
 #include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 
@@ -76,19 +75,18 @@ Result<Graph> graph_of(const Manifest& manifest) {
   return out;
 }
 
-// The weights by which the training was evaluated.
-Result<void> take_averages(Engine& engine, const fs::path& path) {
-  const MappedFile file = TRY(MappedFile::open(path));
-  const std::vector<StoredTensor> stored = TRY(parse_safetensors(file.bytes(), file.name()));
+// The weights by which the training was evaluated: the averages, where it kept them.
+Result<void> take_weights(Engine& engine, const TensorReader& from, const Manifest& manifest) {
+  const auto ema = manifest.settings.find("ema");
+  const bool averages = ema != manifest.settings.end() && ema->second != "none";
+  std::vector<float> values;
   for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
     const TensorInfo& tensor = engine.tensors()[i];
-    if (tensor.role != TensorInfo::Role::parameter) continue;
-    const auto found = std::find_if(stored.begin(), stored.end(), [&](const StoredTensor& one) {
-      return one.name == tensor.name + kAverageSuffix && one.shape == tensor.shape;
-    });
-    if (found == stored.end()) return bad_input(file.name(), "has no average of " + tensor.name);
-    std::vector<float> values(tensor.elements());
-    TRY(read_stored(file.bytes(), *found, values));
+    if (tensor.role == TensorInfo::Role::momentum) continue;
+    const bool is_average = averages && tensor.role == TensorInfo::Role::parameter;
+    values.resize(tensor.elements());
+    TRY(from.read(tensor.name + (is_average ? kAverageSuffix : ""), tensor.shape, whole_box(tensor.shape),
+                  values));
     TRY(engine.write_tensor(i, values));
   }
   return {};
@@ -124,9 +122,7 @@ Result<std::unique_ptr<Engine>> SavedModel::make_engine(std::int64_t batch) cons
 
 Result<std::unique_ptr<Engine>> SavedModel::engine_of(const Graph& of, std::int64_t batch) const {
   std::unique_ptr<Engine> out = TRY(compile(of, {.batch = batch}));
-  TRY(init_weights(*out, {.file = weights()}));
-  if (const auto ema = manifest.settings.find("ema"); ema != manifest.settings.end() && ema->second != "none")
-    TRY(take_averages(*out, folder / state_file_names[1]));
+  TRY(take_weights(*out, TRY(TensorReader::open(folder, manifest)), manifest));
   return out;
 }
 

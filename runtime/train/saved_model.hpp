@@ -34,7 +34,6 @@ struct SavedModel {
   Result<std::unique_ptr<Engine>> make_language_engine(std::int64_t batch, std::int64_t positions) const;
   /// An Error where the tokens that it was trained on had none.
   Result<Tokenizer> tokenizer() const;
-  std::filesystem::path weights() const { return folder / "model.safetensors"; }
   std::string class_name(std::size_t number) const;
 
  private:

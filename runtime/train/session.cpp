@@ -42,9 +42,10 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .tensors = tensors_checksum(*prepared.engine),
                                .optimizer = std::string(spec.optimizer.optimizer.traits->name) +
                                             (spec.ema ? kWithAverage : "")},
-                  .world = prepared.comm->size(),
-                  .shards = spec.shards ? std::optional(spec.shards->count.value_or(prepared.comm->size()))
-                                        : std::nullopt,
+                  .world = prepared.data_group().size(),
+                  .shards = spec.shards
+                                ? std::optional(spec.shards->count.value_or(prepared.data_group().size()))
+                                : std::nullopt,
                   .batch = spec.batch,
                   .precision = std::string(name_of(spec.precision)),
                   .plan_hash = prepared.engine->plan_hash(),
@@ -93,6 +94,7 @@ class Session {
     TRY(say_where());
     reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
     TRY(check_shards());
+    TRY(check_sharded_state());
     const Position start = TRY(start_position());
     const std::optional<int> shards = TRY(shards_of_training());
     std::filesystem::path folder;
@@ -100,13 +102,14 @@ class Session {
       folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
-    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, comm, shards));
+    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, prepared_.data_group(),
+                                                            shards, prepared_.groups.tensor()));
     tell_servers(gradients.server_loads());
     std::optional<StepTrace> trace;
     if (spec_.trace) trace.emplace(*spec_.trace, TRY(common_folder(folder)), comm, *reporter_);
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
-                     .comm = comm,
+                     .comm = prepared_.data_group(),
                      .gradients = gradients,
                      .data = prepared_.data,
                      .reporter = *reporter_,
@@ -116,6 +119,7 @@ class Session {
                      .folder = folder,
                      .check_finished = check_finished_,
                      .take_over = [this](const Position& position) { return take_over(position); },
+                     .tensor = prepared_.groups.tensor(),
                      .trace = trace ? &*trace : nullptr},
                     start);
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
@@ -135,6 +139,18 @@ class Session {
   }
 
  private:
+  // What a tensor group saves.
+  std::string division_text() const {
+    std::size_t whole = 0, here = 0;
+    for (const TensorInfo& tensor : prepared_.engine->tensors()) {
+      if (tensor.role != TensorInfo::Role::parameter) continue;
+      whole += elements_of(tensor.shape);
+      here += tensor.elements();
+    }
+    return fmt::format("tensor groups of {} ranks: {} of the model's {} parameters on rank 0",
+                       prepared_.groups.ranks(), here, whole);
+  }
+
   // Rank 0's, on all ranks.
   Result<std::filesystem::path> common_folder(const std::filesystem::path& folder) {
     std::array<char, 4096> name{};
@@ -150,6 +166,7 @@ class Session {
     for (const std::string& found : prepared_.data.notes) reporter_->note(found);
     if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
+    if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
     if (prepared_.on_gpu == nullptr)
       return check_allreduce_without_gpu(TRY(choose_allreduce(environment_, spec_.allreduce.choice)));
     const std::string how =
@@ -185,18 +202,53 @@ class Session {
               .hint = fmt::format("unset {}, or remove train.shards", asked.asked_by)});
   }
 
+  Result<void> check_sharded_state() {
+    ShardedEngine* const sharded = prepared_.engine->sharded();
+    if (sharded == nullptr) return {};
+    const AllreduceChoice asked = TRY(choose_allreduce(environment_, spec_.allreduce.choice));
+    if (!asked.is_auto())
+      return fail(
+          Error{.kind = ErrorKind::usage,
+                .what = fmt::format("train.optimizer.state is sharded, and {}: gradients are summed by "
+                                    "a reduce-scatter",
+                                    asked.text()),
+                .hint = fmt::format("unset {}, or set train.optimizer.state to replicated", asked.asked_by)});
+    const std::size_t all = prepared_.engine->gradients().size_bytes();
+    std::size_t slots = spec_.optimizer.optimizer.traits->state.size() + (spec_.ema ? 1 : 0);
+    reporter_->note(
+        fmt::format("optimizer state: {:.1f} MB on rank 0, of {:.1f} MB that {} ranks have together",
+                    static_cast<double>(sharded->state_bytes()) / 1e6, static_cast<double>(slots * all) / 1e6,
+                    prepared_.data_group().size()));
+    return {};
+  }
+
   // The job's, else the checkpoint's, else the ranks of this first start: rank 0's on all ranks.
   Result<std::optional<int>> shards_of_training() {
     if (!spec_.shards) return std::optional<int>();
     Communicator& comm = *prepared_.comm;
-    std::int32_t shards = spec_.shards->count.value_or(shards_there_.value_or(comm.size()));
+    std::int32_t shards = spec_.shards->count.value_or(shards_there_.value_or(prepared_.data_group().size()));
     TRY(comm.broadcast(std::as_writable_bytes(std::span(&shards, 1)), 0));
     return std::optional<int>(shards);
   }
 
+  // The ranks that have the whole state together, where they do and checkpoints are written: of a divided
+  // model those of the first tensor group.
+  Communicator* writers_of_parts() const {
+    if (spec_.checkpoint.folder.empty()) return nullptr;
+    if (prepared_.groups.tensor() != nullptr)
+      return prepared_.data_group().rank() == 0 ? prepared_.groups.tensor() : nullptr;
+    return prepared_.engine->sharded() != nullptr ? &prepared_.data_group() : nullptr;
+  }
+
   Result<Position> start_position() {
     std::optional<LoadedCheckpoint> chosen;
-    if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
+    Communicator* const writers = writers_of_parts();
+    if (writers != nullptr) {
+      checkpoints_ = TRY(Checkpointing::open_in_parts(
+          spec_.checkpoint, *files_, *prepared_.engine, manifest_facts(spec_, prepared_),
+          lease_owner(spec_, environment_), *reporter_, *writers));
+      if (prepared_.comm->rank() == 0) chosen = TRY(checkpoints_->choose(*reporter_));
+    } else if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
       checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
                                              manifest_facts(spec_, prepared_),
                                              lease_owner(spec_, environment_), *reporter_));
@@ -205,7 +257,8 @@ class Session {
     if (spec_.init_from)
       for (const std::string& line : TRY(init_weights(*prepared_.engine, *spec_.init_from)))
         reporter_->note(line);
-    const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
+    const Position start =
+        TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr, spec_.checkpoint.folder));
     if (chosen) shards_there_ = chosen->manifest.shards.value_or(chosen->manifest.world);
     if (chosen) TRY(announce(*chosen, start));
     return start;
@@ -238,7 +291,7 @@ class Session {
     }
     reporter_->note(fmt::format("resuming from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
                                 start.step, start.epoch + 1, start.seen, training_samples(spec_, prepared_)));
-    if (const int now = prepared_.comm->size(), there = chosen.manifest.world; there != now)
+    if (const int now = prepared_.data_group().size(), there = chosen.manifest.world; there != now)
       reporter_->note(fmt::format("ranks: {} in the checkpoint, {} now", there, now));
     if (spec_.shards && spec_.shards->count.value_or(*shards_there_) != *shards_there_) {
       if (chosen.manifest.shards) return other_shards(checkpoint);

@@ -14,6 +14,7 @@
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
+#include "runtime/train/tensor_checks.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -54,14 +55,19 @@ Result<Graph> build(const TrainSpec& spec, const InputShape& shape) {
   return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
 }
 
+std::optional<StatePart> state_part(const TrainSpec& spec, const PreparedTraining& prepared) {
+  if (spec.optimizer.state == OptimizerSpec::State::replicated) return std::nullopt;
+  return StatePart{prepared.data_group().rank(), prepared.data_group().size()};
+}
+
 Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
   TRY(check_patterns(graph, spec.patterns));
   return check_state_size(graph, 2 + spec.optimizer.optimizer.traits->state.size() + (spec.ema ? 1 : 0));
 }
 
 // Small samples, of which a model accepts one whatever its data are.
-std::vector<InputShape> small_shapes(const DataSource& source) {
-  if (source.kind() == SampleKind::tokens) return {token_sequences(2, 2)};
+std::vector<InputShape> small_shapes(const DataSource& source, const TensorRank& rank) {
+  if (source.kind() == SampleKind::tokens) return {token_sequences(2, std::max(2, rank.parts))};
   std::vector<InputShape> out;
   if (source.channels() == 0) return out;  // the files alone tell
   for (const std::int64_t side : {28, 32, 224, 299})
@@ -108,13 +114,35 @@ struct MadeEngine {
   Device device;
 };
 
+// A rank's place in the world, and how it takes part in its model.
+struct Place {
+  int rank = 0;
+  GroupRanks groups;
+  TensorGroup* tensor_group = nullptr;
+  int of_data() const { return groups.tensor.alone() ? rank : groups.data; }
+};
+
+Result<void> check_device(const Device& device, const TensorRank& rank) {
+  if (!device.library || rank.alone()) return {};
+  return fail(
+      Error{.kind = ErrorKind::unavailable,
+            .what = fmt::format("parallel.tensor is {}, and ranks are {}: tensor-parallel training runs "
+                                "on CPUs only so far",
+                                rank.parts, device.said),
+            .hint = "set train.device to cpu, or remove parallel.tensor"});
+}
+
 Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environment, const InputShape& shape,
-                               int rank) {
-  EngineOptions options = engine_options(spec, rank);
+                               const Place& place, const std::optional<StatePart>& part) {
+  EngineOptions options = engine_options(spec, place.of_data());
+  options.tensor_group = place.tensor_group;
+  options.state_part = part;
   MadeEngine out;
   out.device = TRY(choose_device(spec.device, environment));
+  TRY(check_device(out.device, place.groups.tensor));
   if (!out.device.library) {
-    out.engine = TRY(compile(TRY(graph_of(spec, shape)), options));
+    const Graph whole = TRY(graph_of(spec, shape));
+    out.engine = TRY(compile(TRY(divided_graph(spec, whole, place.groups.tensor)), options));
     if (!is_native(spec.precision))
       out.device.said += fmt::format("{}this processor has no bf16 instructions: f32 is faster here",
                                      out.device.said.empty() ? "" : "; ");
@@ -128,6 +156,10 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "data with targets are supported on CPUs only, and a GPU was found",
                       .hint = "set train.device to cpu"});
+  if (part)
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "train.optimizer.state is sharded, which is supported on CPUs only so far",
+                      .hint = "set train.device to cpu, or train.optimizer.state to replicated"});
   options.ranks = ranks_of(environment);
   // Mixed images are no bytes.
   if (!spec.mixup && !spec.data.source->holds_numbers())
@@ -147,11 +179,12 @@ void take(PreparedTraining& out, MadeEngine made) {
 
 struct Facts {
   std::uint64_t plan = 0, data = 0, job = 0;
+  std::int64_t tensor_rank = 0;
 };
 
 }  // namespace
 
-std::uint64_t job_checksum(const TrainSpec& spec) {
+std::uint64_t job_checksum(const TrainSpec& spec, int tensor) {
   const std::string servers = spec.parameter_server
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
                                                 spec.parameter_server->servers.value_or(0))
@@ -163,10 +196,12 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
       fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  const std::string recipe = fmt::format("{} {} {} {} {}", spec.optimizer.no_decay.text(), spec.accumulate,
-                                         spec.label_smoothing, spec.ema.value_or(0), spec.mixup.value_or(0)) +
-                             (spec.measure ? " " + spec.measure->text() : std::string());
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
+  const bool in_parts = spec.optimizer.state == OptimizerSpec::State::sharded;
+  const std::string recipe =
+      fmt::format("{} {} {} {} {}{}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing,
+                  spec.ema.value_or(0), spec.mixup.value_or(0), in_parts ? " sharded" : "") +
+      (spec.measure ? " " + spec.measure->text() : std::string());
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", tensor, recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),
                               name_of(spec.allreduce.dtype), servers, spec.optimizer.optimizer.identity(),
@@ -195,23 +230,32 @@ Result<void> connect(const TrainSpec& spec, const Environment& environment, Prep
   return {};
 }
 
-// The number of ranks decides the batch of each, and so comes before the engine.
-Result<void> divide_batch(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
-  if (!spec.global_batch) return {};
+// The number of ranks decides the batch of each and its part of the state, and so comes before the engine.
+Result<void> divide_among_ranks(TrainSpec& spec, const Environment& environment, const GroupRanks& groups,
+                                PreparedTraining& out) {
+  const bool in_parts = spec.optimizer.state == OptimizerSpec::State::sharded;
+  if (!spec.global_batch && !in_parts) return {};
   TRY(connect(spec, environment, out));
-  return divide_global_batch(spec, out.comm->size());
+  if (!in_parts || out.comm->elastic() == nullptr)
+    return divide_global_batch(spec, groups.tensor.alone() ? out.comm->size() : groups.data_ranks);
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = "train.optimizer.state is sharded, and the run is elastic: with a rank, its part "
+                            "of the state would be lost",
+                    .hint = "remove elastic, or set train.optimizer.state to replicated"});
 }
 
 }  // namespace
 
 Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
-  const int rank = TRY(rank_of(environment));
+  const Place place{TRY(rank_of(environment)), TRY(group_ranks_of(environment)), &out.groups};
+  TRY(check_tensor_settings(spec, place.groups.tensor));
   const InputShape shape = TRY(spec.data.source->probe());
-  TRY(divide_batch(spec, environment, out));
+  TRY(divide_among_ranks(spec, environment, place.groups, out));
   auto data = std::async(std::launch::async,
                          [&spec] { return load_data(*spec.data.source, spec.seed, spec.data.train_share); });
-  auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
-    return make_engine(spec, environment, shape, rank);
+  const std::optional<StatePart> part = state_part(spec, out);
+  auto engine = std::async(std::launch::async, [&spec, &environment, shape, place, part] {
+    return make_engine(spec, environment, shape, place, part);
   });
   Result<void> connected = out.comm ? Result<void>{} : connect(spec, environment, out);
   auto made = engine.get();
@@ -220,24 +264,33 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   for (const Dataset* part : {&out.data.train, &out.data.test}) TRY(check_label_targets(spec, *part));
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
   TRY(std::move(connected));
-  if (out.comm->rank() == rank) return {};
+  TRY(out.groups.connect(*out.comm, place.groups));
+  if (out.comm->rank() == place.rank) return {};
   // Started by something that does not say which rank this is: only now is it known.
-  take(out, TRY(make_engine(spec, environment, shape, out.comm->rank())));
+  take(out, TRY(make_engine(spec, environment, shape, {out.comm->rank(), place.groups, &out.groups}, part)));
   return {};
 }
 
-Result<void> check_settings(const TrainSpec& spec) {
+Result<void> check_settings(const TrainSpec& spec, int tensor) {
+  const TensorRank rank{0, tensor};
+  TRY(check_tensor_settings(spec, rank));
   if (purpose_of(spec.model) == Purpose::generate)
     return {};  // a GAN has the more layers, the larger images are
-  for (const InputShape& shape : small_shapes(*spec.data.source))
-    if (const auto graph = build(spec, shape)) return check_parameters(spec, *graph);
+  for (const InputShape& shape : small_shapes(*spec.data.source, rank))
+    if (const auto graph = build(spec, shape)) {
+      TRY(check_parameters(spec, *graph));
+      return divided_graph(spec, *graph, rank).map([](const Graph&) {});
+    }
   return {};
 }
 
-Result<std::string> check_job(const TrainSpec& spec) {
+Result<std::string> check_job(const TrainSpec& spec, const Environment& environment, int tensor) {
   const InputShape shape = TRY(spec.data.source->check());
   const Graph graph = TRY(graph_of(spec, shape));
   TRY(check_parameters(spec, graph));
+  const TensorRank rank{0, tensor};
+  TRY(divided_graph(spec, graph, rank));
+  if (!rank.alone()) TRY(check_device(TRY(choose_device(spec.device, environment)), rank));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
     return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,
@@ -250,12 +303,18 @@ Result<std::string> check_job(const TrainSpec& spec) {
 }
 
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared) {
-  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(), job_checksum(spec)};
+  const int tensor = prepared.groups.ranks();
+  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(),
+                   job_checksum(spec, tensor),
+                   prepared.groups.tensor() == nullptr ? 0 : prepared.groups.tensor()->rank()};
   std::vector<Facts> all(static_cast<std::size_t>(prepared.comm->size()));
   TRY(prepared.comm->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     std::string what;
-    if (all[rank].plan != all[0].plan) what = "model (its plan)";
+    // Of a divided model, those that have the same part.
+    const auto alike = std::find_if(
+        all.begin(), all.end(), [&](const Facts& one) { return one.tensor_rank == all[rank].tensor_rank; });
+    if (all[rank].plan != alike->plan) what = "model (its plan)";
     if (all[rank].data != all[0].data) what = "training data";
     if (all[rank].job != all[0].job) what = "job";
     if (!what.empty())

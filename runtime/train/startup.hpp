@@ -7,12 +7,16 @@
 #include "runtime/comm/communicator.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/train/gpu.hpp"
+#include "runtime/train/process_groups.hpp"
 #include "runtime/train/train_spec.hpp"
 
 namespace dlrun::runtime {
 
 struct PreparedTraining {
-  std::unique_ptr<Communicator> comm;
+  std::unique_ptr<Communicator> comm;  // the world
+  ProcessGroups groups;                // of it; outlives the engine
+  /// The ranks that have the same model on other data: they sum gradients, and divide the optimizer's state.
+  Communicator& data_group() const { return groups.tensor() == nullptr ? *comm : groups.data(); }
   Device device;  // outlives the engine on it
   std::unique_ptr<Engine> engine;
   CudaEngine* on_gpu = nullptr;  // the engine, where it is one
@@ -24,19 +28,19 @@ struct PreparedTraining {
 Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out);
 
 /// What --check-settings does beyond reading the job: the names and the size of the model's parameters, as
-/// far as they are known without the data.
-Result<void> check_settings(const TrainSpec& spec);
+/// far as they are known without the data. `tensor`: the ranks of a tensor group.
+Result<void> check_settings(const TrainSpec& spec, int tensor = 1);
 
 /// What --check does: everything that can be known without the other ranks. What was found, for people.
-Result<std::string> check_job(const TrainSpec& spec);
+Result<std::string> check_job(const TrainSpec& spec, const Environment& environment, int tensor = 1);
 
 /// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared);
 
 /// A checksum of what all ranks must have in common beyond the plan and the data.
-std::uint64_t job_checksum(const TrainSpec& spec);
+std::uint64_t job_checksum(const TrainSpec& spec, int tensor = 1);
 
-/// The options of this rank's engine.
+/// The options of this rank's engine. `rank`: among those that have other samples.
 EngineOptions engine_options(const TrainSpec& spec, int rank);
 
 }  // namespace dlrun::runtime

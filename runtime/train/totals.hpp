@@ -35,9 +35,10 @@ struct Totals {
 struct StepTotals {
   Totals totals;
   Requests requests;  // those of any rank
+  int writing = 0;    // ranks that were writing their part of a checkpoint
 };
 
-inline constexpr std::size_t totals_slots = 10;
+inline constexpr std::size_t totals_slots = 11;
 
 inline void store(const StepTotals& mine, std::span<float> slots) {
   slots[0] = static_cast<float>(mine.totals.loss_sum);
@@ -46,10 +47,11 @@ inline void store(const StepTotals& mine, std::span<float> slots) {
   slots[3] = mine.requests.save ? 1.0F : 0.0F;
   slots[4] = mine.requests.stop ? 1.0F : 0.0F;
   slots[5] = static_cast<float>(mine.totals.generator_loss_sum);
-  slots[6] = static_cast<float>(mine.totals.targets.absolute);
-  slots[7] = static_cast<float>(mine.totals.targets.squared);
-  slots[8] = static_cast<float>(mine.totals.targets.found);
-  slots[9] = static_cast<float>(mine.totals.targets.marked);
+  slots[6] = static_cast<float>(mine.writing);
+  slots[7] = static_cast<float>(mine.totals.targets.absolute);
+  slots[8] = static_cast<float>(mine.totals.targets.squared);
+  slots[9] = static_cast<float>(mine.totals.targets.found);
+  slots[10] = static_cast<float>(mine.totals.targets.marked);
 }
 
 inline StepTotals load(std::span<const float> slots) {
@@ -57,8 +59,9 @@ inline StepTotals load(std::span<const float> slots) {
                      .correct = slots[1],
                      .rows = slots[2],
                      .generator_loss_sum = slots[5],
-                     .targets = {slots[6], slots[7], slots[8], slots[9]}},
-          .requests = {.save = slots[3] > 0, .stop = slots[4] > 0}};
+                     .targets = {slots[7], slots[8], slots[9], slots[10]}},
+          .requests = {.save = slots[3] > 0, .stop = slots[4] > 0},
+          .writing = static_cast<int>(std::ceil(slots[6]))};  // of tensor groups it is a mean
 }
 
 }  // namespace dlrun::runtime

@@ -83,6 +83,8 @@ Result<OptimizerSpec> read_optimizer(Fields& train) {
     out.optimizer.values[i] = TRY(read_hyperparameter(fields, traits.hyperparameters[i]));
   out.weight_decay = TRY(fields.number_or("weight-decay", traits.weight_decay, 0, 1e3));
   out.no_decay = TRY(read_no_decay(fields));
+  static const std::vector<std::string> states = {"replicated", "sharded"};
+  out.state = static_cast<OptimizerSpec::State>(TRY(fields.choice_or("state", 0, states)));
   TRY(fields.finish());
   if (traits.conflict == nullptr || traits.conflict(out.optimizer.values).empty()) return out;
   return yaml::error_at(*node, fmt::format("train.optimizer: {}", traits.conflict(out.optimizer.values)));
@@ -302,6 +304,27 @@ Result<void> read_shards(Fields& train, TrainSpec& out) {
   return check_shards(*node, out);
 }
 
+// What cannot be together with an optimizer's state in parts, or is not there yet.
+Result<void> check_sharded_state(Fields& train, const TrainSpec& spec) {
+  if (spec.optimizer.state == OptimizerSpec::State::replicated) return {};
+  const Node& node = *TRY(Fields::of(*train.find("optimizer"), "train.optimizer")).find("state");
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    return yaml::error_at(node, "train.optimizer.state is sharded, and " + what, hint);
+  };
+  if (spec.parameter_server)
+    return refuse("parameter servers are asked for, which send all sums to all ranks", "keep one of the two");
+  if (!spec.allreduce.choice.is_auto() && !spec.shards)
+    return refuse(fmt::format("{}: gradients are summed by a reduce-scatter", spec.allreduce.choice.text()),
+                  "set train.allreduce.algorithm to auto, or state to replicated");
+  if (purpose_of(spec.model) == Purpose::generate)
+    return refuse(fmt::format("{} is a GAN, for which that is not supported", spec.model),
+                  "set state to replicated");
+  if (spec.device == TrainSpec::Device::cuda)
+    return refuse("train.device is cuda: the state is divided on CPUs only so far",
+                  "set train.device to cpu, or state to replicated");
+  return {};
+}
+
 constexpr std::int64_t kMaxBatch = 1 << 20;
 
 Result<void> read_batch(Fields& train, TrainSpec& out) {
@@ -411,6 +434,7 @@ Result<void> check_targets(Fields& train, const TrainSpec& spec) {
 
 Result<void> read_model(Fields& train, TrainSpec& out) {
   const Node* node = TRY(train.require("model"));
+  out.model_where = node->source;
   if (node->kind == yaml::Kind::map) {
     out.layers = TRY(read_layer_list(*node, train.path("model")));
     // Another list under the same name is another training: a checkpoint of the one is not the other's.
@@ -477,6 +501,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_allreduce(fields, out));
   TRY(read_parameter_server(fields, out));
   TRY(read_shards(fields, out));
+  TRY(check_sharded_state(fields, out));
   TRY(check_global_batch(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   out.mllog = TRY(fields.bool_or("mllog", false));

@@ -25,9 +25,12 @@
 namespace dlrun::runtime {
 
 struct OptimizerSpec {
+  // sharded: each rank has a part of the optimizer's state (ZeRO stage 1)
+  enum class State { replicated, sharded };
   Optimizer optimizer = default_optimizer("sgd");
   double learning_rate = optimizer.traits->learning_rate, weight_decay = 0;
   NoDecay no_decay = {};
+  State state = State::replicated;
 };
 
 struct ScheduleSpec {
@@ -86,6 +89,7 @@ struct CheckpointOptions {
 struct TrainSpec {
   std::string name;                 // of the job
   std::string model;                // a builder's name, or what the user calls the layers
+  std::string model_where = {};     // in the job file
   std::optional<LayerList> layers;  // a model of the user's own
   std::string layers_json = {};     // the same, as the job file has it
   std::optional<InitWeights> init_from;

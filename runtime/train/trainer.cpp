@@ -21,6 +21,7 @@ RunShape shape_of(const Trainer::Parts& parts, std::uint64_t samples) {
 
 Trainer::Trainer(const Parts& parts, const Position& start)
     : parts_(parts),
+      update_(parts.engine, parts.gradients.group(), parts.gradients.sums()),
       split_(parts.data.train.count, parts.spec.data.train_share, parts.spec.seed),
       shards_(parts.gradients.shards()),
       batches_(parts.gradients.batches()),
@@ -42,7 +43,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
                        .folder = parts.folder})),
       learning_rate_(parts.spec, run_),
       position_(start),
-      leads_(parts.comm.rank() == 0) {
+      leads_(parts.comm.rank() == 0 && (parts.tensor == nullptr || parts.tensor->rank() == 0)) {
   if (parts_.spec.mixup)
     train_filler_.mix_with({*parts_.spec.mixup, run_.samples,
                             [this](std::uint64_t number) { return split_.training_sample(number); }});
@@ -131,12 +132,15 @@ void Trainer::store_totals(const BatchResult& result, std::uint64_t rows) {
     asked_.save = asked_.save || heard.save;
     asked_.stop = asked_.stop || heard.stop;
   }
+  const Checkpointing* const checkpoints = parts_.checkpoints;
+  asked_.save = asked_.save || (checkpoints != nullptr && checkpoints->wants_one());
   store({.totals = {.loss_sum = result.loss_sum,
                     .correct = static_cast<double>(result.correct) / task_->answers_per_row(),
                     .rows = static_cast<double>(rows),
                     .generator_loss_sum = result.generator_loss_sum,
                     .targets = result.target_sums},
-         .requests = asked_},
+         .requests = asked_,
+         .writing = checkpoints != nullptr && checkpoints->is_writing() ? 1 : 0},
         parts_.engine.spare_slots());
 }
 
@@ -222,27 +226,26 @@ Result<StepTotals> Trainer::step() {
            .learning_rate = learning_rate_.at(position_)};
   // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
   const double scale = static_cast<double>(batch) / static_cast<double>(rows);
+  const double clip = how == Done::here ? TRY(clip_factor(scale)) : 1;
   if (how == Done::here)
-    parts_.engine.apply({.learning_rate = last_.learning_rate,
-                         .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
-                         .gradient_scale = static_cast<float>(scale * clip_factor(scale)),
-                         .updates = position_.step,
-                         .clip_norm = parts_.engine.clips_norm() && parts_.spec.clip_norm
-                                          ? static_cast<float>(*parts_.spec.clip_norm)
-                                          : 0});
+    TRY(update_.apply({.learning_rate = last_.learning_rate,
+                       .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
+                       .gradient_scale = static_cast<float>(scale * clip),
+                       .updates = position_.step,
+                       .clip_norm = parts_.engine.clips_norm() && parts_.spec.clip_norm
+                                        ? static_cast<float>(*parts_.spec.clip_norm)
+                                        : 0}));
   clock_.step_done();
   advance(rows);
   return sums;
 }
 
 // PyTorch's clip_grad_norm_: of the norm of all gradients, as they are with this scale.
-double Trainer::clip_factor(double scale) const {
-  if (!parts_.spec.clip_norm || parts_.engine.clips_norm()) return 1;
-  const std::span<const float> arena = parts_.engine.gradients();
-  const TensorSums sums = sums_of(arena.size() - parts_.engine.spare_slots().size(), [&](std::size_t i) {
-    return TensorSums{static_cast<double>(arena[i]) * arena[i], 0};
-  });
-  const double norm = scale * std::sqrt(sums[0]);
+Result<double> Trainer::clip_factor(double scale) const {
+  if (!parts_.spec.clip_norm || parts_.engine.clips_norm()) return 1.0;
+  const double squares =
+      parts_.tensor != nullptr ? TRY(parts_.gradients.square_sum()) : TRY(update_.squares());
+  const double norm = scale * std::sqrt(squares);
   return std::min(1.0, *parts_.spec.clip_norm / (norm + 1e-6));
 }
 
@@ -259,7 +262,7 @@ Result<void> Trainer::tell_and_save(const StepTotals& step) {
   TRY(parts_.reporter.step(last_));
   if (std::exchange(regrouped_, false)) parts_.reporter.went_on(position_.step);
   if (parts_.checkpoints == nullptr) return {};
-  return parts_.checkpoints->after_step(parts_.engine, position_, step.requests.save, parts_.reporter);
+  return parts_.checkpoints->after_step(parts_.engine, position_, step, parts_.reporter);
 }
 
 Result<void> Trainer::after_step(const StepTotals& step) {

@@ -26,11 +26,11 @@ class Trainer {
   struct Parts {
     const TrainSpec& spec;
     Engine& engine;
-    Communicator& comm;
+    Communicator& comm;  // of the ranks that have other samples
     GradientExchange& gradients;
     const DataParts& data;
     Reporter& reporter;
-    Checkpointing* checkpoints;                // rank 0's, where there are any
+    Checkpointing* checkpoints;                // where there are any: rank 0's, or all write in parts
     std::function<Requests()> local_requests;  // signals and the like, looked at each step
     std::filesystem::path folder = {};         // rank 0's, for what a GAN generates
     // Rank 0's, of a run that starts from a checkpoint: whether it may be told that nothing is left to train.
@@ -38,7 +38,8 @@ class Trainer {
     // Of an elastic run: this rank is the first now, and opens the files that rank 0 has. Its checkpoints,
     // where there are any.
     std::function<Result<Checkpointing*>(const Position& position)> take_over = {};
-    StepTrace* trace = nullptr;  // where steps are traced
+    Communicator* tensor = nullptr;  // of those that have other parts of the model, where there are any
+    StepTrace* trace = nullptr;      // where steps are traced
   };
   Trainer(const Parts& parts, const Position& start);
 
@@ -64,7 +65,7 @@ class Trainer {
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   Result<void> tell_and_save(const StepTotals& step);
-  double clip_factor(double scale) const;
+  Result<double> clip_factor(double scale) const;
   void advance(std::uint64_t rows);
   bool evaluation_due() const;
   Result<void> evaluate_within_epoch();
@@ -93,6 +94,7 @@ class Trainer {
   Result<BenchmarkFigures> measure_parts(Throughput steps);
 
   Parts parts_;
+  ParameterUpdate update_;
   Split split_;
   ShardsOfRank shards_;   // as evaluations are divided
   ShardsOfRank batches_;  // of an update

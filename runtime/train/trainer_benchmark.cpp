@@ -39,7 +39,11 @@ Result<void> Trainer::take(Probe probe) {
     return exchange_alone();
   else
     TRY(compute_alone(probe == Probe::alone ? Input::fresh : Input::repeated));
-  parts_.engine.apply({.learning_rate = 0, .weight_decay = 0, .gradient_scale = 0});
+  const UpdateStep nothing{.learning_rate = 0, .weight_decay = 0, .gradient_scale = 0};
+  if (probe == Probe::repeated_input)
+    TRY(update_.apply(nothing));
+  else
+    update_.apply_alone(nothing);
   return parts_.engine.status();
 }
 
@@ -49,7 +53,8 @@ Result<void> Trainer::exchange_alone() {
   TRY(parts_.gradients.begin(batches_.own.begin));
   for (int kept = 1; kept < batches_.own.count(); ++kept) parts_.gradients.keep();
   for (std::size_t i = 0; i < buckets; ++i) TRY(parts_.gradients.start(i));
-  return parts_.gradients.finish();
+  TRY(parts_.gradients.finish());
+  return update_.gather();
 }
 
 Result<void> Trainer::compute_alone(Input input) {

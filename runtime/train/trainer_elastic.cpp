@@ -48,7 +48,9 @@ Result<Totals> Trainer::evaluate_together(const std::function<Result<Totals>()>&
   Totals out;
   const Done how = TRY(complete([&](SharedState::Attempt) -> Result<void> {
     out = TRY(evaluation());
-    return {};
+    if (parts_.tensor == nullptr) return {};
+    // What they decide by it is the same, whatever their processors round.
+    return parts_.tensor->broadcast(std::as_writable_bytes(std::span(&out, 1)), 0);
   }));
   if (how == Done::here) results_.evaluation = out;
   return results_.evaluation;

@@ -45,8 +45,16 @@ std::string shapes_text(const std::vector<const StoredTensor*>& parts) {
 
 Result<WeightFile> WeightFile::open(const std::filesystem::path& path) {
   WeightFile out(TRY(MappedFile::open(path)));
-  for (StoredTensor& tensor : TRY(parse_safetensors(out.file_.bytes(), out.name(), StoredTypes::any)))
+  for (StoredTensor& tensor : TRY(parse_safetensors(out.file_.bytes(), out.name(), StoredTypes::any))) {
+    if (tensor.part)
+      return bad_input(
+          out.name(),
+          fmt::format("has a part of tensor '{}': it is one of several files of a "
+                      "checkpoint",
+                      tensor.part->tensor),
+          "make one file of the checkpoint: dlrun-train --export FILE.safetensors --checkpoint FOLDER");
     out.stored_.emplace(tensor.name, std::move(tensor));
+  }
   out.naming_ = naming_of_file([&out](const std::string& name) { return out.stored_.contains(name); });
   return out;
 }
@@ -72,7 +80,7 @@ std::string WeightFile::obstacle(const TensorInfo& tensor) const {
 
 Result<std::vector<float>> WeightFile::read(const TensorInfo& tensor) {
   const WeightSource source = source_in(naming_, tensor.name);
-  std::vector<float> out(tensor.elements());
+  std::vector<float> out(elements_of(tensor.shape));
   std::size_t at = 0;
   for (const std::string& name : source.names) {
     const StoredTensor& part = stored_.at(name);

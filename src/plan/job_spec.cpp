@@ -440,6 +440,18 @@ Result<void> check_elastic(Fields& root, JobSpec& spec) {
     return yaml::error_at(
         node, "'elastic' and train.benchmark are both set: a benchmark measures the ranks that it began with",
         "remove one of the two");
+  if (spec.parallel && spec.parallel->tensor > 1)
+    return yaml::error_at(
+        node, "'elastic' and parallel.tensor are both set: a lost rank takes its part of the model with it",
+        "remove one of the two");
+  const yaml::Node* const optimizer = spec.train.find("optimizer");
+  const yaml::Node* const state = optimizer == nullptr ? nullptr : optimizer->find("state");
+  if (state != nullptr && state->scalar == "sharded")
+    return yaml::error_at(
+        *state,
+        "train.optimizer.state is sharded, and 'elastic' is set: with a rank, its part of the "
+        "state would be lost",
+        "remove elastic, or set state to replicated");
   if (spec.train.find("shards") == nullptr) spec.train.set("shards", yaml::scalar("auto", node.source));
   return {};
 }

@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -389,6 +390,63 @@ class Training(support.Case):
         code, _, err = self.train("six", "--tasks-per-node", "6")
         self.assertEqual(code, 65, err)
         self.assertIn("the job has 6 ranks, but the training has 5 shards", err)
+
+    def test_the_optimizer_s_state_in_parts_goes_on_at_other_numbers_of_ranks_to_the_bits_of_the_whole(self):
+        """Killed at two ranks, asked to stop at three over TCP, ended by one: the weights of ranks that all have the state."""
+        self.environment["OMP_NUM_THREADS"] = "1"  # bits rest on the threads per rank
+        self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=2).replace("batch: 32", "batch: 16\n  shards: 3\n  clip-norm: 2")
+                              .replace("{name: sgd, lr: 0.05, momentum: 0.9}", "{name: adamw, lr: 0.002, state: sharded}"))
+        code, out, err = self.train("whole", "--set", "checkpoint.dir=whole", "--set", "train.optimizer.state=replicated")
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("optimizer state", out)
+        saved = lambda run: self.exists(f"{run}/events.jsonl") and self.read(f"{run}/events.jsonl").count('"saved"') >= 2
+        head = self.start("--run-dir", "two", self.job)
+        wait_until(lambda: saved("two") or head.poll() is not None, "two ranks have saved")
+        head.kill()
+        head.communicate()
+        self.none_left()
+        over_tcp = ("--tasks-per-node", "3", "--set", "environment.set.DLRUN_NODE_RANKS=1")
+        head = self.start("--run-dir", "three", *over_tcp, self.job)
+        wait_until(lambda: saved("three") or head.poll() is not None, "three ranks have saved")
+        head.send_signal(signal.SIGINT)
+        out, err = head.communicate()
+        self.assertEqual(head.returncode, 75, err)
+        self.assertRegex(out, r"optimizer state: (8|9)\.\d MB on rank 0, of 26\.\d MB that 3 ranks have together")
+        self.assertIn("ranks: 2 in the checkpoint, 3 now", out)
+        newest = self.newest("ckpt")
+        self.assertEqual(sorted(path.name for path in newest.glob("*.safetensors")),
+                         [f"{what}-0000{part}-of-00003.safetensors" for what in ("model", "optimizer") for part in (1, 2, 3)])
+        tool = lambda *arguments: subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), *arguments, "--checkpoint", newest],
+                                                 cwd=self.folder, check=True, capture_output=True, text=True).stdout
+        tool("--export", "weights.safetensors")
+        self.assertGreater(os.path.getsize(os.path.join(self.folder, "weights.safetensors")), 13000000)
+        self.assertGreater(json.loads(tool("--evaluate", "data", "--from", "idx"))["top1"], 0.2)
+        part = pathlib.Path(shutil.copytree(newest, pathlib.Path(self.folder, "torn", newest.name)), "optimizer-00002-of-00003.safetensors")
+        part.write_bytes(part.read_bytes()[:-1] + bytes([part.read_bytes()[-1] ^ 1]))
+        code, _, err = self.train("torn-run", "--set", "checkpoint.dir=torn")
+        self.assertEqual(code, 65, err)
+        self.assertIn(f"{newest.name}: optimizer-00002-of-00003.safetensors: checksum", err)
+        code, out, err = self.train("one", "--tasks-per-node", "1", "--set", "train.optimizer.state=replicated")
+        self.assertEqual(code, 0, err)
+        self.assertIn("ranks: 3 in the checkpoint, 1 now", out)
+        self.assertEqual(self.bits("ckpt"), self.bits("whole"))
+
+    def test_parts_of_a_state_are_summed_over_tcp_and_what_does_not_go_with_them_is_named_before_any_rank(self):
+        job = JOB.format(ranks=3, epochs=1).replace("momentum: 0.9}", "momentum: 0.9, state: sharded}").replace("seed: 5", "seed: 5\n  precision: bf16")
+        self.job = self.write("job.yaml", job)
+        weights = []
+        for turn in ("a", "b"):
+            code, _, err = self.train(turn, "--set", f"checkpoint.dir=ckpt-{turn}", "--set", "environment.set.DLRUN_NODE_RANKS=1",
+                                      "--set", "train.allreduce.bucket=256KiB")
+            self.assertEqual(code, 0, err)
+            self.assertGreater(self.record(turn)["result"]["test_accuracy"], 0.5)
+            weights.append(self.bits(f"ckpt-{turn}"))
+        self.assertEqual(weights[0], weights[1])
+        for more, said in (("  parameter-server: {}\n", "parameter servers"), ("elastic: {}\n", "'elastic' is set"), ("  device: cuda\n", "on CPUs only so far")):
+            self.job = self.write("bad.yaml", job + more)
+            code, _, err = self.train(f"bad-{said[:4]}".replace("'", ""))
+            self.assertEqual(code, 65, err)
+            self.assertRegex(err, rf"bad.yaml:10:58: train.optimizer.state is sharded, and .*{said}")
 
     def test_an_elastic_training_goes_on_without_killed_ranks_and_ends_with_the_same_bits(self):
         """Rank 2 is killed, then rank 0, which has the files; the bits are those of one rank that nobody killed."""

@@ -24,8 +24,10 @@ bool is_sound(const R& result) {
 }
 
 std::string small_safetensors() {
-  const auto layout = runtime::plan_safetensors(
-      {{.name = "conv1.weight", .shape = {2, 1, 3, 3}}, {.name = "b", .shape = {2}}});
+  const auto layout =
+      runtime::plan_safetensors({{.name = "conv1.weight", .shape = {2, 1, 3, 3}},
+                                 {.name = "b", .shape = {2}},
+                                 runtime::stored_box("fc", {8, 4}, runtime::slice_along({8, 4}, 0, 2, 2))});
   return layout.head + std::string(layout.file_bytes - layout.head.size(), '\0');
 }
 
@@ -35,7 +37,7 @@ TEST_CASE("a damaged safetensors file never names bytes outside of it") {
   const std::string good = small_safetensors();
   REQUIRE(runtime::parse_safetensors(std::as_bytes(std::span(good)), "file"));
   Mutator mutator({good}, {std::string(8, '\xff'), "[0,0]", "[9999999999,1]", "-1", "F16", "{", "}", ",",
-                           "{\"x\":" + std::string(1000, '[')});
+                           "2:4", "[2:1]", "8x4", "{\"x\":" + std::string(1000, '[')});
   for (int i = 0; i < kTexts; ++i) {
     const std::string file = mutator.next();
     const auto tensors = runtime::parse_safetensors(std::as_bytes(std::span(file)), "file");
@@ -44,6 +46,7 @@ TEST_CASE("a damaged safetensors file never names bytes outside of it") {
     for (const runtime::StoredTensor& tensor : *tensors) {
       REQUIRE(tensor.begin <= file.size());
       REQUIRE(tensor.bytes <= file.size() - tensor.begin);
+      if (tensor.part) REQUIRE(runtime::is_within(tensor.part->box, tensor.part->whole));
     }
   }
 }

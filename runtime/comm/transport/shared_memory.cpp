@@ -187,6 +187,60 @@ void SharedMemoryAllreduce::allreduce(const TreeTerms& data) {
     sum_tree_piece(piece_of(data, at, space), space);
 }
 
+// This rank's terms are `data`; those of the others are at `place` of their slots. A block at a time.
+void SharedMemoryAllreduce::sum_in_order(float* data, CommDtype dtype, std::size_t place, std::size_t count) {
+  float block[block_floats];
+  for (std::size_t at = 0; at < count; at += block_floats) {
+    const std::size_t length = std::min(block_floats, count - at);
+    if (rank_ == 0)
+      std::memcpy(block, data + at, length * sizeof(float));
+    else
+      unpack(dtype, block, slot(0, dtype, place + at), length);
+    for (int r = 1; r < ranks_; ++r)
+      if (r == rank_)
+        add(block, block, data + at, length);
+      else
+        add_unpacked(dtype, block, slot(r, dtype, place + at), length);
+    std::memcpy(data + at, block, length * sizeof(float));
+  }
+}
+
+// A piece has numbers of every part, so that all ranks add. Whoever has seen all ranks stage piece n knows
+// that all have added piece n - 1: its slots are free again.
+void SharedMemoryAllreduce::reduce_scatter(std::span<float> data, const Borders& borders, CommDtype dtype) {
+  const std::size_t space = shared_floats / static_cast<std::size_t>(ranks_) / line_floats * line_floats;
+  const auto place = [&](int rank) { return static_cast<std::size_t>(rank) * space; };
+  const std::size_t longest = longest_part(borders);
+  for (std::size_t at = 0; at < longest; at += space) {
+    ++turn_;
+    for (int r = 0; r < ranks_; ++r) {
+      const Part piece = piece_of_part(part_between(borders, r), at, space);
+      if (r != rank_) pack(dtype, slot(rank_, dtype, place(r)), data.data() + piece.begin, piece.length());
+    }
+    post_staged();
+    await_staged();
+    const Part own = piece_of_part(part_between(borders, rank_), at, space);
+    sum_in_order(data.data() + own.begin, dtype, place(rank_), own.length());
+  }
+}
+
+void SharedMemoryAllreduce::allgather(std::span<float> data, const Borders& borders) {
+  const std::size_t longest = longest_part(borders);
+  for (std::size_t at = 0; at < longest; at += shared_floats) {
+    ++turn_;
+    const auto piece = [&](int rank) {
+      return piece_of_part(part_between(borders, rank), at, shared_floats);
+    };
+    const Part own = piece(rank_);
+    pack(CommDtype::f32, slot(rank_, CommDtype::f32, 0), data.data() + own.begin, own.length());
+    post_staged();
+    await_staged();
+    for (int r = 0; r < ranks_; ++r)
+      if (const Part theirs = piece(r); r != rank_)
+        unpack(CommDtype::f32, data.data() + theirs.begin, slot(r, CommDtype::f32, 0), theirs.length());
+  }
+}
+
 // A piece without numbers: it takes a turn, so that the slots of the piece before it are known to be read.
 void SharedMemoryAllreduce::barrier() {
   ++turn_;

@@ -25,6 +25,11 @@ class SharedMemoryAllreduce {
   void allreduce(std::span<float> data, CommDtype dtype = CommDtype::f32);
   /// The same in the order of a tree over the shards of the ranks, in f32.
   void allreduce(const TreeTerms& data);
+  /// Each rank's own part of `data` becomes the sum, in the order of the ranks and in f32; the terms of other
+  /// ranks are rounded to `dtype`.
+  void reduce_scatter(std::span<float> data, const Borders& borders, CommDtype dtype);
+  /// Every rank's part of `data` comes to all.
+  void allgather(std::span<float> data, const Borders& borders);
   /// No rank returns before all have come.
   void barrier();
 
@@ -36,6 +41,7 @@ class SharedMemoryAllreduce {
   void sum_tree_piece(const TreeTerms& data, std::size_t space);
   const float* staged_term(const TreePlan& plan, std::size_t number, std::size_t space) const;
   void sum_share(std::span<float> data, Part share);
+  void sum_in_order(float* data, CommDtype dtype, std::size_t place, std::size_t count);
   void sum_packed_share(std::span<float> data, CommDtype dtype, Part share);
   std::byte* slot(int rank, CommDtype dtype,
                   std::size_t at) const;  // number `at` of the half this piece uses

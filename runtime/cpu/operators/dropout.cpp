@@ -1,6 +1,7 @@
 // Dropout. Which elements survive is a function of seed, step, layer, shard and element alone: no state is
 // kept, backward draws the same numbers again, and a resumed run repeats the same bits.
 #include <cstring>
+#include <vector>
 
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/cpu/parallel.hpp"
@@ -20,6 +21,7 @@ class Dropout final : public Operator {
         probability_(spec.probability),
         options_(plan.options()),
         layer_(dropouts_before(plan)) {
+    if (plan.part()) part_ = {plan.node().shape.features(), plan.part()->part, plan.part()->parts};
     plan.set_layout(out_, in_.desc, in_.precision, in_.extents);
     if (!in_.needs_gradient()) return;
     gradient_ = in_.gradients[plan.claim_gradient()];
@@ -47,8 +49,26 @@ class Dropout final : public Operator {
   }
   void drop(kernels::View to, kernels::ConstView from, const Run& run) {
     const DropoutRule drawn = rule(run);
+    if (part_.parts > 1) return drop_part(to, from, drawn);
     parallel_for(out_.elements, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
       kernels::dropout(to.from(begin), from.from(begin), begin, end - begin, drawn);
+    });
+  }
+  // Row by row, with the numbers that these features have in the whole value. The kernel works on whole
+  // lanes: a row goes through memory of its own.
+  void drop_part(kernels::View to, kernels::ConstView from, const DropoutRule& drawn) const {
+    const auto row = static_cast<std::size_t>(part_.features);
+    const std::size_t bytes = row * (to.precision == Precision::bf16 ? 2 : 4);
+    parallel_for(out_.elements / row, 1 + kernels::kGrain / row, [&](std::size_t begin, std::size_t end) {
+      std::vector<std::byte> memory(aligned(bytes) + kAlignment);
+      for (std::size_t at = begin; at < end; ++at) {
+        const std::size_t whole =
+            at * static_cast<std::size_t>(part_.parts) + static_cast<std::size_t>(part_.part);
+        std::memcpy(memory.data(), from.from(at * row).data, bytes);
+        kernels::dropout({memory.data(), to.precision}, {memory.data(), to.precision}, whole * row, row,
+                         drawn);
+        std::memcpy(to.from(at * row).data, memory.data(), bytes);
+      }
     });
   }
   DropoutRule rule(const Run& run) {
@@ -62,6 +82,10 @@ class Dropout final : public Operator {
   EngineOptions options_;
   std::size_t layer_;
   Buffer* gradient_ = nullptr;
+  struct Part {
+    std::int64_t features = 0;
+    int part = 0, parts = 1;
+  } part_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Embedding: a row of the weights for each token, plus a row for each position where those are learned.
 // Backward adds to the rows of the tokens that were there; threads share the features, so that the order of
 // the sums does not depend on them. Where a loss shares the weights, it has written its part of the gradient
-// before.
+// before. Of a divided table a rank has the features of its own tokens, and zeros for the others.
 #include "runtime/cpu/kernels/rows.hpp"
 #include "runtime/cpu/parallel.hpp"
 #include "runtime/cpu/plan.hpp"
@@ -29,6 +29,7 @@ class Embedding final : public Operator {
     if (plan.node().weights == Weights::own) weights_->gradient_start = GradientStart::awaited;
     out_.gradient_only_read = out_.value_not_read = true;
     plan.use(tokens_.value, Pass::backward);
+    if (plan.part()) take_part(plan);
     if (spec.positions == 0) return;
     const Desc all = matrix_desc(spec.positions, spec.features);
     positions_ = plan.parameter(".positions", all);
@@ -37,7 +38,9 @@ class Embedding final : public Operator {
   }
 
   void forward(const Run&) override {
-    const float* positions = positions_ == nullptr ? nullptr : positions_->value.floats();
+    find_own_tokens();
+    const bool adds_positions = positions_ != nullptr && adds_positions_;
+    const float* positions = adds_positions ? positions_->value.floats() : nullptr;
     parallel_for(static_cast<std::size_t>(shape_.rows), 16, [&](std::size_t begin, std::size_t end) {
       kernels::embed(out_.view(), {tokens(), weights_->value.floats(), positions}, shape_,
                      {static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)});
@@ -59,7 +62,27 @@ class Embedding final : public Operator {
   }
 
  private:
-  const std::int32_t* tokens() const { return reinterpret_cast<const std::int32_t*>(tokens_.value->data); }
+  void take_part(Plan& plan) {
+    first_token_ = weights_->of->ranges[0].first;
+    adds_positions_ = plan.adds_whole_terms();
+    own_tokens_ = plan.scratch(static_cast<std::size_t>(shape_.rows) * sizeof(std::int32_t), Pass::forward);
+    plan.use(own_tokens_, Pass::backward);
+  }
+  // As the rows of this part count them; those of others are outside, where features are 0.
+  void find_own_tokens() {
+    if (own_tokens_ == nullptr) return;
+    const auto* all = reinterpret_cast<const std::int32_t*>(tokens_.value->data);
+    auto* own = reinterpret_cast<std::int32_t*>(own_tokens_->data);
+    const std::int64_t end = first_token_ + shape_.vocabulary;
+    for (std::int64_t row = 0; row < shape_.rows; ++row)
+      own[row] = all[row] >= first_token_ && all[row] < end
+                     ? static_cast<std::int32_t>(all[row] - first_token_)
+                     : -1;
+  }
+  const std::int32_t* tokens() const {
+    const Buffer* from = own_tokens_ == nullptr ? tokens_.value : own_tokens_;
+    return reinterpret_cast<const std::int32_t*>(from->data);
+  }
   static void clear(float* from, std::int64_t count) {
     parallel_for(static_cast<std::size_t>(count), kernels::kGrain,
                  [&](std::size_t begin, std::size_t end) { std::fill(from + begin, from + end, 0.0F); });
@@ -73,6 +96,10 @@ class Embedding final : public Operator {
   Buffer* weight_gradient_ = nullptr;
   Buffer* position_gradient_ = nullptr;
   std::int64_t unused_positions_ = 0;
+  // Where the ranks of a tensor group have a part of the rows each.
+  std::int64_t first_token_ = 0;
+  bool adds_positions_ = true;
+  Buffer* own_tokens_ = nullptr;
 };
 
 }  // namespace

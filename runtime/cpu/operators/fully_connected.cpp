@@ -25,9 +25,8 @@ class FullyConnected final : public Operator {
     set_activation_backward(out, spec.activation, 0);
     source_ = Desc({plan.batch(), inputs_}, type, Tag::nc);
 
-    const auto forward =
-        describe<Forward>(plan.engine(), attributes(spec.activation), prop_kind::forward_training, source_,
-                          any_layout({outputs_, inputs_}, type), vector_desc(outputs_), out.desc);
+    const Bias added = plan.adds_whole_terms() ? Bias::learned : Bias::none;
+    const Forward::primitive_desc forward = describe_forward(plan, spec.activation, added);
     const auto weights = describe_backward<BackwardWeights>(plan.engine(), forward, source_,
                                                             any_layout({outputs_, inputs_}, DataType::f32),
                                                             vector_desc(outputs_), out.gradient_desc());
@@ -35,7 +34,7 @@ class FullyConnected final : public Operator {
     operations_ = plan.operations();
     weights_ = plan.parameter(".weight", weights.diff_weights_desc(), columns(plan));
     bias_ = plan.parameter(".bias", vector_desc(outputs_));
-    make_forward(plan, forward);
+    make_forward(plan, forward, added);
     if (plan.node().weights != Weights::frozen) make_backward_weights(plan, weights);
     if (in.needs_gradient()) make_backward_data(plan, forward);
   }
@@ -63,14 +62,23 @@ class FullyConnected final : public Operator {
     return activation_desc(outputs_, plan.input_shape(), DataType::f32, plan.layout());
   }
 
-  void make_forward(Plan& plan, const Forward::primitive_desc& desc) {
-    forward_ =
-        Call(Forward(desc),
-             {{DNNL_ARG_SRC, {source_, plan.input().value}},
-              {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
-              {DNNL_ARG_BIAS, {bias_->layout, &bias_->value}},
-              {DNNL_ARG_DST, {desc.dst_desc(), plan.output().value}},
-              plan.scratchpad(desc.scratchpad_desc(), Pass::forward)});
+  Forward::primitive_desc describe_forward(Plan& plan, Activation activation, Bias added) const {
+    const Desc weights = any_layout({outputs_, inputs_}, type_of(source_)), &to = plan.output().desc;
+    constexpr auto kTraining = prop_kind::forward_training;
+    if (added == Bias::none)
+      return describe<Forward>(plan.engine(), attributes(activation), kTraining, source_, weights, to);
+    return describe<Forward>(plan.engine(), attributes(activation), kTraining, source_, weights,
+                             vector_desc(outputs_), to);
+  }
+
+  void make_forward(Plan& plan, const Forward::primitive_desc& desc, Bias added) {
+    std::vector<Call::Argument> arguments{
+        {DNNL_ARG_SRC, {source_, plan.input().value}},
+        {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
+        {DNNL_ARG_DST, {desc.dst_desc(), plan.output().value}},
+        plan.scratchpad(desc.scratchpad_desc(), Pass::forward)};
+    if (added == Bias::learned) arguments.push_back({DNNL_ARG_BIAS, {bias_->layout, &bias_->value}});
+    forward_ = Call(Forward(desc), std::move(arguments));
     description_ = desc.impl_info_str();
   }
 

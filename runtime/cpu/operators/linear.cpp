@@ -15,12 +15,13 @@ class Linear final : public Operator {
  public:
   Linear(Plan& plan, const op::Linear& spec)
       : inputs_(plan.input_shape().features()), outputs_(spec.outputs), operations_(plan.operations()) {
-    const Forward::primitive_desc forward = describe_forward(plan, spec.bias);
+    const Bias added = plan.adds_whole_terms() ? spec.bias : Bias::none;
+    const Forward::primitive_desc forward = describe_forward(plan, added);
     const BackwardWeights::primitive_desc weights = describe_weights(plan, forward, spec.bias);
     plan.output().gradient_only_read = plan.output().value_not_read = true;
     weights_ = plan.parameter(".weight", weights.diff_weights_desc());
     if (spec.bias == Bias::learned) bias_ = plan.parameter(".bias", vector_desc(outputs_));
-    make_forward(plan, forward);
+    make_forward(plan, forward, added);
     if (plan.node().weights != Weights::frozen) make_backward_weights(plan, weights);
     if (plan.input().needs_gradient()) make_backward_data(plan, forward);
   }
@@ -58,13 +59,13 @@ class Linear final : public Operator {
                                               vector_desc(outputs_), grad);
   }
 
-  void make_forward(Plan& plan, const Forward::primitive_desc& desc) {
+  void make_forward(Plan& plan, const Forward::primitive_desc& desc, Bias added) {
     std::vector<Call::Argument> arguments{
         {DNNL_ARG_SRC, {plan.input().desc, plan.input().value}},
         {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
         {DNNL_ARG_DST, {desc.dst_desc(), plan.output().value}},
         plan.scratchpad(desc.scratchpad_desc(), Pass::forward)};
-    if (bias_ != nullptr) arguments.push_back({DNNL_ARG_BIAS, {bias_->layout, &bias_->value}});
+    if (added == Bias::learned) arguments.push_back({DNNL_ARG_BIAS, {bias_->layout, &bias_->value}});
     forward_ = Call(Forward(desc), std::move(arguments));
     description_ = desc.impl_info_str();
   }

@@ -1,7 +1,8 @@
 // Vocabulary loss: rows of the batch in chunks, so that the scores of one chunk alone are in memory. A
 // chunk's scores, its softmax, both gradients: all of them in backward's first call, since that has the
 // scores. The loss of a row of the batch is the mean over its positions, also those that do not count (label
-// -1).
+// -1). The ranks of a tensor group have the scores of a part of the vocabulary each: they exchange four
+// numbers per row.
 #include <algorithm>
 #include <cstring>
 
@@ -32,13 +33,14 @@ class VocabularyLoss final : public Loss, private LanguageEngine {
         features_(plan.input_shape().features()),
         vocabulary_(spec.vocabulary),
         rows_(samples_ * positions_),
-        chunk_(rows_of_chunk(rows_, vocabulary_)),
+        chunk_(rows_of_chunk(rows_, tokens_of(plan, spec))),
         type_(data_type(in_.precision)),
         operations_(plan.operations()) {
     const Desc table({vocabulary_, features_}, DataType::f32, Tag::ab);
     Parameter* const weights = plan.parameter(".weight", table);
     plain_weights_ = plan.parameters().as(weights, table);
     read_weights_ = plan.parameters().as(weights, with_type(table, type_));
+    if (plan.part()) take_part(plan, *weights);
     make_memory(plan);
     if (plan.node().weights != Weights::frozen) {
       weight_gradient_ = Plan::first_gradient_of(weights);
@@ -59,11 +61,28 @@ class VocabularyLoss final : public Loss, private LanguageEngine {
     return whole_.scores.description() + ", " + whole_.weights.description() + ", " +
            whole_.input.description();
   }
-  LanguageEngine* language() override { return this; }
+  LanguageEngine* language() override { return calls_ == nullptr ? this : nullptr; }
   std::int64_t vocabulary() const override { return vocabulary_; }
   Result<void> next_scores(std::int64_t position, std::span<float> scores) override;
 
  private:
+  // Chunks are the same on all ranks that divide a vocabulary.
+  static std::int64_t tokens_of(Plan& plan, const op::VocabularyLoss& spec) {
+    return plan.part() ? std::get<op::VocabularyLoss>(plan.part()->whole).vocabulary : spec.vocabulary;
+  }
+
+  void take_part(Plan& plan, const Parameter& weights) {
+    by_ = {.first_token = weights.of->ranges[0].first,
+           .tokens = weights.of->whole[0],
+           .part = plan.part()->part,
+           .parts = plan.part()->parts};
+    calls_ = &plan.group_calls();
+    const std::size_t bytes = static_cast<std::size_t>(chunk_) * sizeof(kernels::ScoreSums);
+    own_sums_ = plan.scratch(bytes, Pass::forward);
+    all_sums_ = plan.scratch(bytes * static_cast<std::size_t>(by_.parts), Pass::forward);
+    for (Buffer* buffer : {own_sums_, all_sums_}) plan.use(buffer, Pass::backward);
+  }
+
   // The three products of so many rows.
   struct Products {
     std::int64_t rows = 0;
@@ -118,13 +137,37 @@ class VocabularyLoss final : public Loss, private LanguageEngine {
         .results = results(),
         .vocabulary = vocabulary_,
         .weight = 1.0F / static_cast<float>(positions_ * samples_)};
-    parallel_for(static_cast<std::size_t>(products.rows), 8, [&](std::size_t begin, std::size_t end) {
-      kernels::score_rows(rows, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
-    });
+    if (calls_ == nullptr)
+      each_row(products.rows,
+               [&](std::int64_t begin, std::int64_t end) { kernels::score_rows(rows, begin, end); });
+    else
+      score_together(rows, products.rows);
     for (std::int64_t row = 0; row < products.rows; ++row) {
       result_.loss_sum += results()[row].loss;
       result_.correct += results()[row].correct;
     }
+  }
+
+  template <class Body>
+  static void each_row(std::int64_t rows, const Body& body) {
+    parallel_for(static_cast<std::size_t>(rows), 8, [&](std::size_t begin, std::size_t end) {
+      body(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
+    });
+  }
+
+  // With the other ranks of the tensor group.
+  void score_together(const kernels::ScoreRows& rows, std::int64_t count) {
+    auto* const own = reinterpret_cast<kernels::ScoreSums*>(own_sums_->data);
+    auto* const all = reinterpret_cast<kernels::ScoreSums*>(all_sums_->data);
+    const auto numbers = static_cast<std::size_t>(count);
+    each_row(count, [&](std::int64_t begin, std::int64_t end) {
+      kernels::sum_score_rows(rows, by_, own, begin, end);
+    });
+    calls_->gather(std::as_bytes(std::span(own, numbers)),
+                   std::as_writable_bytes(std::span(all, numbers * static_cast<std::size_t>(by_.parts))));
+    each_row(count, [&](std::int64_t begin, std::int64_t end) {
+      kernels::join_score_rows(rows, by_, all, count, begin, end);
+    });
   }
 
   void gradients(const Run& run, const Products& products, std::int64_t first) {
@@ -146,6 +189,10 @@ class VocabularyLoss final : public Loss, private LanguageEngine {
   Buffer* in_gradient_ = nullptr;
   Buffer *scores_ = nullptr, *score_gradients_ = nullptr, *results_ = nullptr;
   Products whole_, last_;
+  // Where a tensor group divides the vocabulary.
+  kernels::DividedVocabulary by_;
+  GroupCalls* calls_ = nullptr;
+  Buffer *own_sums_ = nullptr, *all_sums_ = nullptr;
 };
 
 // In f32, whatever the precision: a few rows.

@@ -20,7 +20,8 @@ const OperatorTraits& add_traits() {
           },
       .onnx = [](const Operation&) { return OnnxForm{.type = "Add"}; },
       .takes_volume = true,
-      .backward_reads_output = true};
+      .backward_reads_output = true,
+      .split = [](const Operation&) { return SplitForm::follows; }};
   return row;
 }
 

@@ -32,6 +32,23 @@ Shape shape(const op::Attention& spec, ShapeContext& in) {
   return sequence(in.inputs[0].positions(), spec.heads * spec.width(features));
 }
 
+// Whole heads, and the keys that serve them.
+std::string divide(Operation& operation, const Shape&, const NodePart& part) {
+  op::Attention& spec = std::get<op::Attention>(operation);
+  if (spec.heads % part.parts != 0)
+    return fmt::format("{} heads cannot be divided by {}", spec.heads, part.parts);
+  if (spec.keys() % part.parts != 0)
+    return fmt::format("{} key-heads cannot be divided by {}", spec.keys(), part.parts);
+  spec.key_heads = spec.keys() / part.parts;
+  spec.heads /= part.parts;
+  return {};
+}
+
+std::vector<std::int64_t> sections(const op::Attention& spec, const Shape& from) {
+  const std::int64_t width = spec.width(from.features());
+  return {spec.heads * width, spec.keys() * width, spec.keys() * width};
+}
+
 }  // namespace
 
 const OperatorTraits& attention_traits() {
@@ -40,7 +57,10 @@ const OperatorTraits& attention_traits() {
       .layer = {.name = "attention", .other_names = {"self-attention", "mha"}, .read = read},
       .shape = shape_by([](const op::Attention& spec, ShapeContext& in) { return shape(spec, in); }),
       .backward_reads_input = true,
-      .backward_reads_output = true};
+      .backward_reads_output = true,
+      .split = [](const Operation&) { return SplitForm::heads; },
+      .divide = divide,
+      .sections = by([](const op::Attention& spec, const Shape& from) { return sections(spec, from); })};
   return row;
 }
 

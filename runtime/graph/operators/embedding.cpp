@@ -48,7 +48,9 @@ const OperatorTraits& embedding_traits() {
       .layer = {.name = "embedding", .other_names = {"token-embedding", "embed"}, .read = read},
       .shape = shape_by([](op::Embedding& spec, ShapeContext& in) { return shape(spec, in); }),
       .parameters = by([](const op::Embedding& spec, const Shape&) { return parameters(spec); }),
-      .backward_reads_input = true};
+      .backward_reads_input = true,
+      .split = [](const Operation&) { return SplitForm::vocabulary; },
+      .divide = divide_vocabulary<op::Embedding>};
   return row;
 }
 

@@ -9,9 +9,11 @@ namespace {
 // A number, or "classes", or "targets", which are the same word for other data.
 Result<Operation> read(yaml::Fields& fields, const yaml::Node& value) {
   if (value.kind == yaml::Kind::scalar && (value.scalar == "classes" || value.scalar == "targets"))
-    return Operation(op::FullyConnected{.outputs = op::FullyConnected::kOnePerClass});
+    return Operation(
+        op::FullyConnected{.outputs = op::FullyConnected::kOnePerClass, .split = TRY(read_split(fields))});
   return Operation(op::FullyConnected{
-      .outputs = TRY(yaml::as_integer(value, fields.path("fully-connected"), 1, kMaxOutputs))});
+      .outputs = TRY(yaml::as_integer(value, fields.path("fully-connected"), 1, kMaxOutputs)),
+      .split = TRY(read_split(fields))});
 }
 
 Shape shape(op::FullyConnected& spec, const ShapeContext& in) {
@@ -42,6 +44,8 @@ const OperatorTraits& fully_connected_traits() {
       .gives_vector = true,
       .backward_reads_input = true,
       .backward_reads_output = true,
+      .split = by([](const op::FullyConnected& spec) { return form_of(spec.split); }),
+      .divide = divide_outputs<op::FullyConnected>,
       .gives_scores = by(
           [](const op::FullyConnected& spec) { return spec.outputs == op::FullyConnected::kOnePerClass; })};
   return row;

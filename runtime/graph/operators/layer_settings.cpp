@@ -17,4 +17,14 @@ Result<std::pair<std::int64_t, std::int64_t>> read_pair(yaml::Fields& fields, st
   return std::pair(height, TRY(yaml::as_integer(node->items[1], fields.path(key), low, kMaxWindow)));
 }
 
+Result<SplitBy> read_split(yaml::Fields& fields) {
+  static const std::vector<std::string> names{"none", "columns", "rows"};
+  return static_cast<SplitBy>(TRY(fields.choice_or("split", 0, names)));
+}
+
+SplitForm form_of(SplitBy split) {
+  if (split == SplitBy::none) return SplitForm::whole;
+  return split == SplitBy::columns ? SplitForm::columns : SplitForm::rows;
+}
+
 }  // namespace dlrun::runtime

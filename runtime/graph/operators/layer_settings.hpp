@@ -1,8 +1,12 @@
 // Settings of layers that several operators have, as users write them.
 #pragma once
 
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "runtime/graph/operators/traits.hpp"
 #include "src/base/fields.hpp"
@@ -27,6 +31,29 @@ Result<Pool> read_pool(yaml::Fields& fields, const yaml::Node& value, std::strin
   out.edge =
       TRY(fields.choice_or("edge", 0, edges)) == 0 ? decltype(out.edge)::dropped : decltype(out.edge)::kept;
   return out;
+}
+
+/// split: columns or rows, of a layer of weights.
+Result<SplitBy> read_split(yaml::Fields& fields);
+SplitForm form_of(SplitBy split);
+
+/// For rows, of an operator with `outputs`: by columns a rank has a part of them, by rows all.
+template <class Spec>
+std::string divide_outputs(Operation& operation, const Shape&, const NodePart& part) {
+  if (part.form != SplitForm::columns) return {};
+  std::int64_t& outputs = std::get<Spec>(operation).outputs;
+  if (outputs % part.parts != 0)
+    return fmt::format("{} outputs cannot be divided by {}", outputs, part.parts);
+  outputs /= part.parts;
+  return {};
+}
+/// For rows, of an operator with a `vocabulary`: the first parts have one row more where it has a remainder.
+template <class Spec>
+std::string divide_vocabulary(Operation& operation, const Shape&, const NodePart& part) {
+  std::int64_t& rows = std::get<Spec>(operation).vocabulary;
+  if (rows < part.parts) return fmt::format("a vocabulary of {} is less than {}", rows, part.parts);
+  rows = divided_sections(std::vector{rows}, part.part, part.parts)[0].count;
+  return {};
 }
 
 /// A window that moves over an image, in ONNX.

@@ -10,7 +10,8 @@ namespace {
 
 Result<Operation> read(yaml::Fields& fields, const yaml::Node& value) {
   return Operation(op::Linear{.outputs = TRY(yaml::as_integer(value, fields.path("linear"), 1, kMaxOutputs)),
-                              .bias = TRY(fields.bool_or("bias", true)) ? Bias::learned : Bias::none});
+                              .bias = TRY(fields.bool_or("bias", true)) ? Bias::learned : Bias::none,
+                              .split = TRY(read_split(fields))});
 }
 
 }  // namespace
@@ -33,7 +34,9 @@ const OperatorTraits& linear_traits() {
       .products = by([](const op::Linear& spec, const Shape& from, const Shape&) {
         return spec.outputs * from.elements();
       }),
-      .backward_reads_input = true};
+      .backward_reads_input = true,
+      .split = by([](const op::Linear& spec) { return form_of(spec.split); }),
+      .divide = divide_outputs<op::Linear>};
   return row;
 }
 

@@ -16,7 +16,8 @@ const OperatorTraits& swiglu_traits() {
               in.refuse(fmt::format("cannot gate {} by {}", text(in.inputs[1]), text(in.inputs[0])));
             return in.inputs[0];
           },
-      .backward_reads_input = true};
+      .backward_reads_input = true,
+      .split = [](const Operation&) { return SplitForm::follows; }};
   return row;
 }
 

@@ -5,6 +5,7 @@
 // it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include <vector>
 
 #include "runtime/base/input_shape.hpp"
+#include "runtime/base/tensor_part.hpp"
+#include "runtime/graph/graph.hpp"
 #include "runtime/graph/operations.hpp"
 #include "src/base/fields.hpp"
 #include "src/base/result.hpp"
@@ -50,10 +53,11 @@ void expect_sequence(ShapeContext& in);
 
 /// A tensor that an operator learns.
 struct ParameterRule {
-  std::string_view part;            // of its name, behind the layer's: PyTorch's name
-  std::vector<std::int64_t> shape;  // plain
-  std::int64_t channels;            // that lie side by side: of an input pixel, or all of a vector
-  float bound = 0, constant = 0;    // starts uniform in [-bound, bound), plus the constant
+  std::string_view part;              // of its name, behind the layer's: PyTorch's name
+  std::vector<std::int64_t> shape;    // plain
+  std::int64_t channels;              // that lie side by side: of an input pixel, or all of a vector
+  float bound = 0, constant = 0;      // starts uniform in [-bound, bound), plus the constant
+  std::optional<TensorPart> of = {};  // the whole tensor, where this is a part
 };
 /// Weights of shape[0] filters, each over `channels` of some pixels, and a number per output channel where
 /// there is a bias.
@@ -132,6 +136,14 @@ struct OperatorTraits {
   // What backward reads of the forward pass: how long a GPU keeps it.
   bool backward_reads_input = false;
   bool backward_reads_output = false;  // where an activation was fused, or it is one
+
+  // In a tensor group. Null: as an elementwise operator follows, others are whole.
+  SplitForm (*split)(const Operation& operation) = nullptr;
+  // Makes the operator that of one of so many parts; why that cannot be, else empty. `from`: the shape of the
+  // first input in the whole model.
+  std::string (*divide)(Operation& operation, const Shape& from, const NodePart& part) = nullptr;
+  // Where it reads features in sections of which each is divided by itself.
+  std::vector<std::int64_t> (*sections)(const Operation& operation, const Shape& from) = nullptr;
 
   Randomness random = Randomness::none;
   LossKind loss = LossKind::none;

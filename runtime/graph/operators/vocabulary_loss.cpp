@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/graph/init_bound.hpp"
+#include "runtime/graph/operators/layer_settings.hpp"
 #include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
@@ -27,6 +28,8 @@ const OperatorTraits& vocabulary_loss_traits() {
         return spec.vocabulary * from.elements();
       }),
       .backward_reads_input = true,
+      .split = [](const Operation&) { return SplitForm::vocabulary; },
+      .divide = divide_vocabulary<op::VocabularyLoss>,
       .loss = LossKind::last};
   return row;
 }

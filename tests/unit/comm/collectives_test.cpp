@@ -58,6 +58,24 @@ TEST_CASE("reduce-scatter gives each rank its block of the sum, to the bits of a
     }
 }
 
+TEST_CASE("parts of any lengths: each rank has the sum of its own, and then all ranks have all") {
+  for (const int ranks : {1, 2, 3, 5}) {
+    CAPTURE(ranks);
+    const Borders borders = uneven_borders(ranks);
+    const Arrays arrays = random_arrays(ranks, borders.back(), 1000);
+    const std::vector<float> sum = sum_in_rank_order(arrays);
+    std::atomic<int> right = 0;
+    test::on_linked_ranks(ranks, test::SendIsDone::when_received, [&](Transport& link) {
+      std::vector<float> data = arrays[static_cast<std::size_t>(link.rank())];
+      Scratch scratch;
+      if (!direct_reduce_scatter(link, data, borders, CommDtype::f32, scratch)) return;
+      if (!has_part(data, sum, borders, link.rank())) return;
+      if (direct_allgather(link, data, borders) && data == sum) ++right;
+    });
+    CHECK(right == ranks);
+  }
+}
+
 TEST_CASE("a 16-bit reduce-scatter rounds the terms of the others, not its own, and adds in f32") {
   std::atomic<int> right = 0;
   test::on_linked_ranks(3, test::SendIsDone::at_once, [&](Transport& link) {
@@ -75,6 +93,9 @@ TEST_CASE("lengths that do not fit each other are refused") {
   CHECK(check_reduce_scatter(12, 4, 3));
   CHECK(check_reduce_scatter(12, 5, 3).error().what ==
         "reduce-scatter of 12 numbers on 3 ranks into 5 numbers each");
+  CHECK(check_borders(std::vector<std::size_t>{0, 3, 3, 8}, 8, 3));
+  for (const Borders& bad : {Borders{0, 8}, Borders{0, 3, 2, 8}, Borders{0, 3, 3, 7}, Borders{1, 3, 3, 8}})
+    CHECK_FALSE(check_borders(bad, 8, 3));
   CHECK(check_allgather(4, 11, 3).error().what == "allgather of 4 bytes from 3 ranks into 11 bytes");
 }
 

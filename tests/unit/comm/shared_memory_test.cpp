@@ -45,6 +45,37 @@ TEST_CASE("all ranks have the sum in rank order") {
   }
 }
 
+TEST_CASE("parts of any lengths, in turn with sums: the same bits as the sum of all") {
+  for (const int ranks : {2, 3, 5}) {
+    CAPTURE(ranks);
+    const Borders borders = uneven_borders(ranks);
+    const Arrays arrays = random_arrays(ranks, borders.back(), 1000);
+    const std::vector<float> expected = sum_in_rank_order(arrays);
+    std::atomic<int> right = 0;
+    on_all_ranks(ranks, [&](SharedMemoryAllreduce& sum, int rank) {
+      for (int round = 0; round < 3; ++round) {
+        std::vector<float> data = arrays[static_cast<std::size_t>(rank)], whole = data;
+        sum.reduce_scatter(data, borders, CommDtype::f32);
+        if (has_part(data, expected, borders, rank)) ++right;
+        if (round == 1) sum.allreduce(whole);
+        sum.allgather(data, borders);
+        if (data == expected) ++right;
+      }
+    });
+    CHECK(right == 6 * ranks);
+  }
+}
+
+TEST_CASE("in 16 bits, the terms of other ranks are rounded, and the sum of a part is not") {
+  std::atomic<int> right = 0;
+  on_all_ranks(3, [&](SharedMemoryAllreduce& sum, int rank) {
+    std::vector<float> data(48, 257);  // 256 in bf16
+    sum.reduce_scatter(data, {0, 16, 32, 48}, CommDtype::bf16);
+    if (data[16 * static_cast<std::size_t>(rank)] == 256 + 257 + 256) ++right;
+  });
+  CHECK(right == 3);
+}
+
 TEST_CASE("many sums in a row do not disturb each other") {
   constexpr int ranks = 3;
   constexpr int rounds = 500;

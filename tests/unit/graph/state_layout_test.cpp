@@ -31,6 +31,29 @@ std::vector<std::string> names_of(const StateLayout& layout) {
 
 }  // namespace
 
+TEST_CASE("ranks have parts of the state that make it whole, cut at blocks of rows") {
+  std::size_t all = 0;
+  std::vector<std::size_t> rows;
+  for (int rank = 0; rank < 3; ++rank) {
+    StateLayout layout;
+    ParameterSpec matrix{.name = "w", .shape = {10, 32}, .node = 1, .floats = 320};
+    matrix.cuts = {.floats = 64, .axis = 0, .rows = 2};
+    layout.declare(matrix);
+    layout.declare(parameter("b", 1, 10));  // it is not cut
+    layout.finish(*find_optimizer("adam"), 1 << 20, StateLayout::Averages::none, StatePart{rank, 3});
+    REQUIRE(layout.borders().size() == 1);
+    CHECK(layout.borders()[0] == std::vector<std::size_t>{0, 128, 256, 336});
+    all += layout.state_floats();
+    const TensorInfo& exp_avg = layout.tensors()[2];
+    REQUIRE(exp_avg.held.has_value());
+    REQUIRE(exp_avg.held->size() == 1);
+    CHECK(exp_avg.held->front() == slice_along({10, 32}, 0, 4 * rank, rank == 2 ? 2 : 4));
+    CHECK(layout.tensors()[3].held->size() == (rank == 2 ? 1 : 0));
+    CHECK_FALSE(layout.tensors()[0].held.has_value());  // weights are on all ranks
+  }
+  CHECK(all == 336);
+}
+
 TEST_CASE("parameters lie from the last node to the first, each in whole cache lines") {
   const StateLayout layout = small("sgd", 1 << 20);
   CHECK(layout.slice(2).offset == 0);

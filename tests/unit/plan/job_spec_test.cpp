@@ -269,6 +269,8 @@ TEST_CASE("elastic: how few may be left, and what does not go with it") {
         std::string::npos);
   CHECK(error_of(job(train + "elastic: {}\nenvironment: {set: {DLRUN_COMM: pmi}}\n")).find("DLRUN_COMM") !=
         std::string::npos);
+  CHECK(error_of(job("framework: builtin\ntrain: {optimizer: {name: adamw, state: sharded}}\nelastic: {}\n"))
+            .find("train.optimizer.state is sharded, and 'elastic' is set") != std::string::npos);
   CHECK(error_of(job("command: [x]\nelastic: {}\n")).find("'elastic' needs framework: builtin, not plain") !=
         std::string::npos);
 }

@@ -10,6 +10,8 @@ TEST_CASE("the flags of dlrun-train") {
   CHECK(parse_arguments({"--config=a.json", "--check"})->action == Arguments::Action::check);
   CHECK(parse_arguments({"--check-settings", "--config=a"})->action == Arguments::Action::check_settings);
   CHECK(parse_arguments({"--check", "--ranks", "8", "--config=a"})->ranks == 8);
+  CHECK(parse_arguments({"--check", "--ranks", "8", "--tensor", "2", "--config=a"})->tensor() == 2);
+  CHECK(parse_arguments({"--check", "--config=a"})->tensor() == 1);
   CHECK(parse_arguments({"--version"})->action == Arguments::Action::version);
   CHECK(parse_arguments({"--help"})->action == Arguments::Action::help);
 }
@@ -27,5 +29,6 @@ TEST_CASE("anything else is an error of usage") {
   CHECK(refusal({"--check", "--ranks", "0", "--config", "a"})
             .starts_with("--ranks: '0' is not a number of ranks"));
   CHECK(refusal({"--ranks", "8", "--config", "a"}).starts_with("--ranks goes with --check"));
+  CHECK(refusal({"--tensor", "2", "--config", "a"}).starts_with("--tensor goes with --check"));
   CHECK(refusal({"--chek"}) == "unknown argument '--chek'\n  hint: did you mean '--check'?");
 }

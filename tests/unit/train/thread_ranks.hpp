@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -89,6 +90,27 @@ class ThreadRank final : public runtime::Communicator {
     std::vector<float> all(data.begin(), data.end());
     TRY(allreduce_start(all, dtype));
     std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(mine.size()) * rank_, mine.size(), mine.begin());
+    return {};
+  }
+  // The other parts become what a training must not use.
+  Result<void> reduce_scatter_start(std::span<float> data, std::span<const std::size_t> borders,
+                                    runtime::CommDtype dtype) override {
+    std::vector<float> sum(data.begin(), data.end());
+    TRY(allreduce_start(sum, dtype));
+    const auto rank = static_cast<std::size_t>(rank_);
+    for (std::size_t i = 0; i < data.size(); ++i)
+      data[i] = i >= borders[rank] && i < borders[rank + 1] ? sum[i] : NAN;
+    return {};
+  }
+  Result<void> allgather_start(std::span<float> data, std::span<const std::size_t> borders) override {
+    world_->collective(rank_, std::as_writable_bytes(data), [borders](auto& spans) {
+      for (std::size_t from = 0; from < spans.size(); ++from)
+        for (std::size_t to = 0; to < spans.size(); ++to)
+          if (from != to && borders[from] < borders[from + 1])
+            std::memcpy(spans[to].data() + borders[from] * sizeof(float),
+                        spans[from].data() + borders[from] * sizeof(float),
+                        (borders[from + 1] - borders[from]) * sizeof(float));
+    });
     return {};
   }
   Result<void> send(std::span<const std::byte> data, int to) override {

@@ -356,6 +356,26 @@ TEST_CASE("wire, the old name of dtype, is still read, with one warning") {
         std::string::npos);
 }
 
+TEST_CASE("the optimizer's state is on all ranks, or in parts where the rest of the job allows it") {
+  using State = OptimizerSpec::State;
+  const std::string sharded = "  optimizer: {name: adamw, state: sharded}\n";
+  CHECK(read(model + data)->optimizer.state == State::replicated);
+  CHECK(read(model + data + sharded)->optimizer.state == State::sharded);
+  CHECK(read(model + data + "  optimizer: {state: replicated}\n")->optimizer.state == State::replicated);
+  const auto refused = [&](const std::string& more, const std::string& why) {
+    const std::string text = refusal(model + data + sharded + more);
+    CHECK_MESSAGE(text.find(why) != std::string::npos, text);
+  };
+  CHECK(refusal(model + data + "  optimizer: {state: shared}\n").find("train.optimizer.state") !=
+        std::string::npos);
+  refused("  parameter-server: {}\n",
+          "train.optimizer.state is sharded, and parameter servers are asked for");
+  refused("  allreduce: {algorithm: ring}\n", "gradients are summed by a reduce-scatter");
+  refused("  device: cuda\n", "the state is divided on CPUs only so far");
+  CHECK(refusal("  model: dcgan\n" + data + sharded).find("dcgan is a GAN") != std::string::npos);
+  CHECK(read(model + data + sharded + "  shards: 4\n").has_value());
+}
+
 TEST_CASE("shards: a number, or the ranks of the first start") {
   CHECK_FALSE(read(model + data)->shards.has_value());
   CHECK(read(model + data + "  shards: 8\n")->shards->count == 8);

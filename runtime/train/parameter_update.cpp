@@ -1,0 +1,76 @@
+// See parameter_update.hpp.
+#include "runtime/train/parameter_update.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+double sum_of_squares(std::span<const float> numbers) {
+  return sums_of(numbers.size(), [&](std::size_t i) {
+    return TensorSums{static_cast<double>(numbers[i]) * numbers[i], 0};
+  })[0];
+}
+
+}  // namespace
+
+Result<double> ParameterUpdate::squares() const {
+  const std::span<const float> arena = engine_.gradients();
+  ShardedEngine* const sharded = engine_.sharded();
+  if (sharded == nullptr || sums_ == Sums::all)
+    return sum_of_squares(arena.first(arena.size() - engine_.spare_slots().size()));
+  const auto rank = static_cast<std::size_t>(group_.rank());
+  double out = 0;
+  for (std::size_t bucket = 0; bucket < engine_.buckets().size(); ++bucket) {
+    const std::vector<std::size_t>& borders = sharded->borders()[bucket];
+    out += sum_of_squares(
+        arena.subspan(engine_.buckets()[bucket].offset + borders[rank], borders[rank + 1] - borders[rank]));
+  }
+  TRY(group_.allreduce(std::span(&out, 1)));
+  return out;
+}
+
+Result<void> ParameterUpdate::apply(const UpdateStep& step) {
+  ShardedEngine* const sharded = engine_.sharded();
+  if (sharded == nullptr) {
+    engine_.apply(step);
+    return {};
+  }
+  std::vector<double> sums = sharded->measure(step);
+  if (!sums.empty()) TRY(group_.allreduce(std::span(sums)));
+  for (std::size_t bucket = 0; bucket < engine_.buckets().size(); ++bucket) {
+    sharded->update(step, bucket, sums);
+    TRY(gather_start(bucket));
+  }
+  TRY(group_.wait_all());
+  sharded->values_changed();
+  return {};
+}
+
+void ParameterUpdate::apply_alone(const UpdateStep& step) {
+  ShardedEngine* const sharded = engine_.sharded();
+  if (sharded == nullptr) return engine_.apply(step);
+  const std::vector<double> sums = sharded->measure(step);
+  for (std::size_t bucket = 0; bucket < engine_.buckets().size(); ++bucket)
+    sharded->update(step, bucket, sums);
+  sharded->values_changed();
+}
+
+Result<void> ParameterUpdate::gather_start(std::size_t bucket) {
+  ShardedEngine& sharded = *engine_.sharded();
+  const std::vector<std::size_t>& borders = sharded.borders()[bucket];
+  const std::span<float> weights = sharded.values().subspan(engine_.buckets()[bucket].offset, borders.back());
+  return group_.allgather_start(weights, borders);
+}
+
+Result<void> ParameterUpdate::gather() {
+  if (engine_.sharded() == nullptr) return {};
+  for (std::size_t bucket = 0; bucket < engine_.buckets().size(); ++bucket) TRY(gather_start(bucket));
+  TRY(group_.wait_all());
+  engine_.sharded()->values_changed();
+  return {};
+}
+
+Result<void> gather_weights(Engine& engine, Communicator& group) {
+  return ParameterUpdate(engine, group, ParameterUpdate::Sums::all).gather();
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,37 @@
+// ParameterUpdate: from summed gradients to new weights on all ranks. Where each rank has all of the
+// optimizer's state, all make the same update. Where the state is divided (ZeRO stage 1), each updates its
+// part, which then goes to the others, bucket by bucket, while the next bucket is updated.
+#pragma once
+
+#include "runtime/comm/communicator.hpp"
+#include "runtime/engine/engine.hpp"
+
+namespace dlrun::runtime {
+
+class ParameterUpdate {
+ public:
+  /// Which gradients a rank has summed: all, or those of its part.
+  enum class Sums { all, own_part };
+  ParameterUpdate(Engine& engine, Communicator& group, Sums sums)
+      : engine_(engine), group_(group), sums_(sums) {}
+
+  /// The sum of the squares of all gradients, the same on all ranks.
+  Result<double> squares() const;
+  Result<void> apply(const UpdateStep& step);
+  /// What apply() computes, without the other ranks: leaves weights that are of no use to a training.
+  void apply_alone(const UpdateStep& step);
+  /// The weights of the other ranks' parts come to this one.
+  Result<void> gather();
+
+ private:
+  Result<void> gather_start(std::size_t bucket);
+
+  Engine& engine_;
+  Communicator& group_;
+  Sums sums_;
+};
+
+/// The same for weights that each rank has changed in its part.
+Result<void> gather_weights(Engine& engine, Communicator& group);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,47 @@
+// ProcessGroups: the ranks of a job as tensor groups, whose ranks have the parts of one model, and data
+// groups, whose ranks have the same part and other samples. The launcher has numbered them (DLRUN_TENSOR_RANK
+// and so on): this only splits the world so, and refuses a world that is another.
+#pragma once
+
+#include <memory>
+
+#include "runtime/comm/communicator.hpp"
+#include "runtime/engine/tensor_group.hpp"
+#include "runtime/graph/split.hpp"
+
+namespace dlrun::runtime {
+
+/// Where a rank is among the groups of its job.
+struct GroupRanks {
+  TensorRank tensor;
+  int data = 0,
+      data_ranks = 1;  // its rank in its data group, and how many that has; only where tensor groups are
+};
+
+/// From the variables of the launcher; alone where there are none. An Error names one that cannot be.
+Result<GroupRanks> group_ranks_of(const Environment& environment);
+
+class ProcessGroups final : public TensorGroup {
+ public:
+  /// All ranks of the world call it. `world` outlives this.
+  Result<void> connect(Communicator& world, const GroupRanks& ranks);
+
+  /// The ranks that share the samples of a step: the world, where there are no tensor groups.
+  Communicator& data() const { return data_ ? *data_ : *world_; }
+  /// Null where there are none.
+  Communicator* tensor() const { return tensor_.get(); }
+
+  int ranks() const override { return tensor_ ? tensor_->size() : 1; }
+  Result<void> sum(std::span<float> data, CommDtype dtype) override {
+    return tensor_->allreduce(data, dtype);
+  }
+  Result<void> gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    return tensor_->allgather(mine, all);
+  }
+
+ private:
+  Communicator* world_ = nullptr;
+  std::unique_ptr<Communicator> tensor_, data_;
+};
+
+}  // namespace dlrun::runtime
