@@ -10,6 +10,7 @@
 #include "src/launch/launcher.hpp"
 #include "src/plan/agent_per_rank.hpp"
 #include "src/plan/job_checks.hpp"
+#include "src/plan/node_range.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/stop_signals.hpp"
 #include "src/record/event_log.hpp"
@@ -182,7 +183,7 @@ void remember_lost(const Prepared& job, const Outcome& outcome, const Context& c
 // Plans the job again for one more attempt, on good nodes.
 Result<void> plan_again(Prepared& job, const Attempts& attempts, const Context& context) {
   job.input.allocation = plan::with_stand_ins(TRY(attempts.without_bad_nodes(job.allocation)), job.spec);
-  job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
+  if (!job.spec.resources.min_nodes) job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
   ++job.input.attempt;
   job.plan = TRY(plan::make_plan(job.input));
   return write_further_attempt(job, context.request.installation.data);
@@ -233,7 +234,7 @@ struct Ran {
 
 // Attempt after attempt, until one ends well or another is not worth it.
 Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Context& context) {
-  Attempts attempts(job.spec.launch.retries, job.plan.nodes.size());
+  Attempts attempts(job.spec.launch.retries, plan::fewest_nodes(job.spec.resources, job.plan.nodes.size()));
   auto checked = check_first(job, std::move(launcher), context);
   Ran out{.last =
               checked ? run_planned(job, std::move(*checked), context) : fail(std::move(checked).error())};

@@ -155,6 +155,21 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
         ErrorKind::allocation);
 }
 
+TEST_CASE("a range of nodes: all of the allocation between its ends, and never fewer") {
+  const std::string text = "command: [x]\nresources: {nodes: 2-3}\n";
+  const auto on = [&](int count) {
+    std::vector<AllocatedNode> nodes;
+    for (int i = 1; i <= count; ++i) nodes.push_back(node(fmt::format("c{}", i), 1));
+    return make_plan(input(text, cluster_of(std::move(nodes))));
+  };
+  CHECK(on(2)->nodes.size() == 2);
+  CHECK(on(3)->nodes.size() == 3);
+  CHECK(on(5)->nodes.size() == 3);
+  CHECK(error_of(on(1)) ==
+        "job.yaml:2:20: the job asks for 2 to 3 nodes and the allocation has one: c1\n"
+        "  hint: ask the scheduler for 2 to 3 nodes, or run with --nodes 1");
+}
+
 TEST_CASE("fewer nodes than the allocation has: the first ones, in its order") {
   const auto plan = make_plan(input("command: [x]\nresources: {nodes: 2}\n",
                                     cluster_of({node("z", 1), node("a", 1), node("m", 1)})))
