@@ -155,6 +155,18 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
         ErrorKind::allocation);
 }
 
+TEST_CASE("a further attempt tells what became of the one before, in one line of text") {
+  plan::PlanInput again = input("command: [x]\n", machine(2));
+  CHECK_FALSE(make_plan(again)->environment.contains("DLRUN_PREVIOUS_END"));
+  again.previous = plan::PreviousAttempt{.ranks = 8, .reason = "n2: lost\nmore", .left_out = {"n2", "n5"}};
+  const auto environment = make_plan(again)->environment;
+  CHECK(environment.at("DLRUN_PREVIOUS_SIZE") == "8");
+  CHECK(environment.at("DLRUN_PREVIOUS_END") == "n2: lost");
+  CHECK(environment.at("DLRUN_LEFT_OUT") == "n2,n5");
+  again.previous->reason = "\xff";
+  CHECK(make_plan(again)->environment.at("DLRUN_PREVIOUS_END") == "the attempt before failed");
+}
+
 TEST_CASE("a range of nodes: all of the allocation between its ends, and never fewer") {
   const std::string text = "command: [x]\nresources: {nodes: 2-3}\n";
   const auto on = [&](int count) {
