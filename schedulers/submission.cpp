@@ -54,9 +54,15 @@ std::vector<RequestedNodes> requested_nodes(const SubmissionRequest& request) {
            .memory = request.memory}};
 }
 
+std::string node_count(const SubmissionRequest& request) {
+  return request.min_nodes ? fmt::format("{}-{}", *request.min_nodes, request.nodes)
+                           : std::to_string(request.nodes);
+}
+
 std::optional<InexpressibleKey> inexpressible_key(const Submission& submission,
                                                   const SubmissionRequest& request) {
-  const std::pair<std::string_view, bool> asked[] = {{"resources.walltime", request.unlimited},
+  const std::pair<std::string_view, bool> asked[] = {{"resources.nodes", request.min_nodes.has_value()},
+                                                     {"resources.walltime", request.unlimited},
                                                      {"resources.memory", request.memory.has_value()},
                                                      {"resources.chunks", !request.chunks.empty()},
                                                      {"resources.gpu-type", !request.gpu_type.empty()},

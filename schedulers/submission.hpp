@@ -33,9 +33,10 @@ struct RequestedNodes {
 // caller.
 struct SubmissionRequest {
   std::string name;
-  std::string directory;  // the job's working directory, absolute
-  std::string output;     // the folder that gets what the job prints, absolute
-  int nodes = 1;
+  std::string directory;              // the job's working directory, absolute
+  std::string output;                 // the folder that gets what the job prints, absolute
+  int nodes = 1;                      // the most of a range
+  std::optional<int> min_nodes = {};  // of a range; unset: exactly `nodes`
   int tasks_per_node = 1;
   int cpus_per_task = 1;
   int gpus_per_node = 0;
@@ -58,6 +59,14 @@ struct Directive {
   std::string key;
   std::string place = {};  // where the key was given: "job.yaml:3:12", "--nodes"
 };
+
+/// The fewest nodes with which the job may start.
+inline int fewest_nodes(const SubmissionRequest& request) {
+  return request.min_nodes.value_or(request.nodes);
+}
+
+/// "4", or "2-8": as Slurm and others write it.
+std::string node_count(const SubmissionRequest& request);
 
 // A key that a scheduler has no directive for, and what to do instead.
 struct InexpressibleKey {

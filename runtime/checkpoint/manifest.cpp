@@ -45,6 +45,7 @@ Json body(const Manifest& manifest) {
            {"program", manifest.program},
            {"written", manifest.written},
            {"settings", manifest.settings},
+           {"computed_with", manifest.computed_with},
            {"files", files}};
   if (id.shape.kind == SampleKind::tokens) out["input_kind"] = kTokens;
   if (id.shape.depth > 0) out["depth"] = id.shape.depth;
@@ -161,6 +162,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   }
   if (json.contains("tokenizer")) out.tokenizer_checksum = TRY(parse_hex(json, "tokenizer", name));
   if (json.contains("settings")) out.settings = TRY(field<Settings>(json, "settings", name));
+  if (json.contains("computed_with")) out.computed_with = TRY(field<Settings>(json, "computed_with", name));
   if (json.contains("classes")) out.classes = TRY(field<std::vector<std::string>>(json, "classes", name));
   if (json.contains("layers")) out.layers = TRY(field<std::string>(json, "layers", name));
   if (const auto optimizer = out.settings.find("optimizer.name"); optimizer != out.settings.end())

@@ -58,6 +58,7 @@ struct Manifest {
   std::string program;  // who wrote it
   std::string written;  // UTC
   Settings settings = {};
+  Settings computed_with = {};  // processor, threads and library versions: the last bits rest on them
   std::vector<std::string> classes = {};  // their names, where they have some
   std::string layers = {};                // a model of the user's own: its list, as JSON
   // Of a language model, the text of its tokenizer's file, which is a file beside the manifest.

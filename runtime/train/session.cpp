@@ -12,6 +12,7 @@
 #include "runtime/base/checksum.hpp"
 #include "runtime/base/mapped_faults.hpp"
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
+#include "runtime/cpu/arithmetic.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/init_weights.hpp"
 #include "runtime/train/resume.hpp"
@@ -30,6 +31,11 @@ namespace {
 
 std::uint64_t training_samples(const TrainSpec& spec, const PreparedTraining& prepared) {
   return Split(prepared.data.train.count, spec.data.train_share, spec.seed).training();
+}
+
+// Of rank 0; a device's engine does not tell yet.
+Settings computed_with(const PreparedTraining& prepared) {
+  return prepared.on_gpu == nullptr ? arithmetic_of_cpu() : Settings();
 }
 
 Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared) {
@@ -52,6 +58,7 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                   .program = fmt::format("dlrun-train {}", kVersion),
                   .written = {},
                   .settings = settings_of(spec),
+                  .computed_with = computed_with(prepared),
                   .classes = prepared.data.classes,
                   .layers = spec.layers_json,
                   .tokenizer = prepared.data.tokenizer,
@@ -299,6 +306,8 @@ class Session {
           fmt::format("shards: {} in the checkpoint, {} now", *shards_there_, *spec_.shards->count));
     }
     for (const std::string& change : changes) reporter_->note(change);
+    const std::string other = other_arithmetic(chosen.manifest.computed_with, computed_with(prepared_));
+    if (!other.empty()) reporter_->note(other);
     return {};
   }
 

@@ -131,6 +131,15 @@ std::vector<std::string> changed_settings(const Settings& there, const Settings&
   return out;
 }
 
+std::string other_arithmetic(const Settings& there, const Settings& here) {
+  std::vector<std::string> out;
+  for (const auto& [key, now] : here)
+    if (const auto before = there.find(key); before != there.end() && before->second != now)
+      out.push_back(fmt::format("{} {} in the checkpoint, {} now", key, before->second, now));
+  if (out.empty()) return {};
+  return fmt::format("the last bits may differ from those of one run: {}", join(out, "; "));
+}
+
 Result<void> check_finished(const std::vector<std::string>& changes, const std::string& checkpoint,
                             const std::string& why) {
   if (changes.empty()) return {};

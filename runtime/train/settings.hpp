@@ -17,6 +17,10 @@ Settings settings_of(const TrainSpec& spec);
 /// out: another version wrote the checkpoint.
 std::vector<std::string> changed_settings(const Settings& there, const Settings& here);
 
+/// One line where the checkpoint was computed with another processor, number of threads or library; empty
+/// where it was not, or does not tell.
+std::string other_arithmetic(const Settings& there, const Settings& here);
+
 /// An Error that names what differs, for a run that has nothing left to train; `why` says what the checkpoint
 /// holds.
 Result<void> check_finished(const std::vector<std::string>& changes, const std::string& checkpoint,

@@ -71,6 +71,7 @@ class FluxSubmission final : public Submission {
   std::vector<InexpressibleKey> inexpressible() const override {
     return {{"resources.chunks", "request equal nodes, with the maximum that one of them needs"},
 
+            {"resources.nodes", "request one number of nodes; a later job may have another: --nodes N"},
             {"resources.memory", "Flux allocates cores: request more of them, or set exclusive: true"},
             {"resources.gpu-type", "name a property of the nodes that have them: resources.constraint"},
             {"resources.qos", "Flux has queues and banks: resources.queue, resources.account"},

@@ -159,14 +159,17 @@ class GridEngineSubmission final : public Submission {
 
  private:
   static Result<void> check(const SubmissionRequest& request) {
-    const int slots = request.nodes * request.tasks_per_node * request.cpus_per_task;
+    const int each = request.tasks_per_node * request.cpus_per_task;
+    const int slots = request.nodes * each;
+    const std::string range =
+        request.min_nodes ? fmt::format("{}-{}", *request.min_nodes * each, slots) : std::to_string(slots);
     if (slots > 1 && !asks_for(request, "-pe"))
       return fail(Error{
           .kind = ErrorKind::input,
           .what = fmt::format(
               "Grid Engine needs a parallel environment for {} slots, and resources.extra names none", slots),
           .where = {},
-          .hint = fmt::format("qconf -spl lists the site's; add \"-pe NAME {}\"", slots),
+          .hint = fmt::format("qconf -spl lists the site's; add \"-pe NAME {}\"", range),
           .also = {}});
     if (request.gpus_per_node > 0 && !asks_for(request, "-l"))
       return fail(

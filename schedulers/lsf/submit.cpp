@@ -68,10 +68,20 @@ class LsfSubmission final : public Submission {
       return fail(ErrorKind::input, "LSF cannot write into a folder with a '%': {}", request.output);
     DirectiveList out(marker());
     const int a_node = request.tasks_per_node * request.cpus_per_task;
+    if (request.min_nodes && a_node > 1)  // span[ptile] bounds what a node gets from above alone
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format(
+                            "resources.nodes is {}, and LSF grants ranges in slots: the last node could have "
+                            "fewer than the {} that are asked of each",
+                            node_count(request), a_node),
+                        .where = {},
+                        .hint = "request one number of nodes; a later job may have another: --nodes N",
+                        .also = {}});
     TRY(out.add_word("-J ", request.name, "name"));
     TRY(out.add_word("-cwd ", request.directory, "the working directory"));
     TRY(out.add_word("-o ", request.output + "/%J.out", "the output folder"));
-    out.add(fmt::format("-n {}", request.nodes * a_node), "resources.nodes");
+    const std::string fewest = request.min_nodes ? fmt::format("{},", *request.min_nodes * a_node) : "";
+    out.add(fmt::format("-n {}{}", fewest, request.nodes * a_node), "resources.nodes");
     out.add(fmt::format("-R \"span[ptile={}]\"", a_node), "resources.tasks-per-node");
     if (request.gpus_per_node > 0) TRY(add_gpus(out, request));
     if (request.memory)

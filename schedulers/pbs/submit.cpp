@@ -221,10 +221,13 @@ class PbsSubmission final : public AnyPbs {
     return std::move(out).with_extra(request, pbs_options());
   }
   std::vector<InexpressibleKey> inexpressible() const override {
+    constexpr std::string_view no_range =
+        "request one number of nodes; a later job may have another: --nodes N";
     constexpr std::string_view own =
         "write a select of your own: resources.extra: "
         "[\"-l select=2:ncpus=16:mpiprocs=4:SITES_RESOURCE=VALUE\"]";
     return {{"resources.walltime", "remove it: the limit of the queue applies then"},
+            {"resources.nodes", no_range},
             {"resources.gpu-type", own},
             {"resources.constraint", own},
             {"resources.qos", "PBS has queues: resources.queue"}};
@@ -286,6 +289,7 @@ class TorqueSubmission final : public AnyPbs {
   }
   std::vector<InexpressibleKey> inexpressible() const override {
     return {{"resources.walltime", "remove it: the limit of the queue applies then"},
+            {"resources.nodes", "request one number of nodes; a later job may have another: --nodes N"},
             {"resources.gpu-type", "name a property of the nodes that have them: resources.constraint"}};
   }
 };

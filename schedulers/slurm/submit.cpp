@@ -132,6 +132,15 @@ std::string mail_types(const std::vector<std::string>& events) {
   return join(out, ",");
 }
 
+// With a number of tasks, sbatch would ask for as many as the fewest nodes of a range have, and get no more
+// nodes: so each node of a range is one large task.
+void add_cpus(DirectiveList& out, const SubmissionRequest& request) {
+  const int cpus = (request.min_nodes ? request.tasks_per_node : 1) * request.cpus_per_task;
+  if (!request.min_nodes)
+    out.add(fmt::format("--ntasks-per-node={}", request.tasks_per_node), "resources.tasks-per-node");
+  out.add(fmt::format("--cpus-per-task={}", cpus), "resources.cpus-per-task");
+}
+
 class SlurmSubmission final : public Submission {
  public:
   std::string_view name() const override { return "slurm"; }
@@ -144,9 +153,8 @@ class SlurmSubmission final : public Submission {
     TRY(out.add_word("-D ", request.directory, "the working directory"));
     TRY(out.add_word("-o ", percent_doubled(request.output) + "/%j.out", "the output folder"));
     out.add("--open-mode=append");
-    out.add(fmt::format("--nodes={}", request.nodes), "resources.nodes");
-    out.add(fmt::format("--ntasks-per-node={}", request.tasks_per_node), "resources.tasks-per-node");
-    out.add(fmt::format("--cpus-per-task={}", request.cpus_per_task), "resources.cpus-per-task");
+    out.add("--nodes=" + node_count(request), "resources.nodes");
+    add_cpus(out, request);
     if (request.gpus_per_node > 0) TRY(out.add_word("--gres=", gres_of(request), "resources.gpus-per-node"));
     if (request.memory) out.add(fmt::format("--mem={}M", mebibytes(*request.memory)), "resources.memory");
     if (request.exclusive) out.add("--exclusive", "resources.exclusive");
@@ -241,9 +249,9 @@ class SlurmSubmission final : public Submission {
     const auto partition = partition_of(said->out, request.queue);
     if (!partition) return {};
     const std::int64_t nodes = partition->nodes - static_cast<std::int64_t>(request.excluded.size());
-    if (request.nodes > nodes)
+    if (fewest_nodes(request) > nodes)
       return never(fmt::format("partition {} has {} nodes and the job requests {}", partition->name, nodes,
-                               request.nodes));
+                               node_count(request)));
     if (request.unlimited && partition->limit.limit)
       return never(fmt::format("partition {} ends jobs after {} and the job requests no limit",
                                partition->name, clock_text(*partition->limit.limit)));

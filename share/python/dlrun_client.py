@@ -23,9 +23,20 @@ whether any of them was asked:
 
     if dlrun.checkpoint_requested(agree=any_rank): ...
 
+A program that wants to know why its ranks are ended, and in a further attempt (launch.retries) what is different:
+
+    def changed(change):
+        if change.ending:               # these ranks will be ended: SIGTERM follows at once, SIGKILL after launch.grace
+            flush_logs(change.reason)   # "rank 3 on n2: killed by SIGKILL (9)"
+        else:                           # an attempt after that one, with change.size ranks and without change.left_out
+            scale_learning_rate(change.size / change.previous_size)
+
+    dlrun.on_world_changed(changed)
+
 Every call of checkpoint_requested() calls `agree`, on all ranks alike. If dlrun is gone, nothing is raised: training
 continues.
 """
+import collections
 import contextlib
 import faulthandler
 import json
@@ -36,6 +47,9 @@ import socket
 import sys
 import threading
 import time
+
+# `reason`: of the end of the ranks; `ending`: whether it is these ranks' own end, else the attempt's before.
+Change = collections.namedtuple("Change", "reason ending attempt size previous_size left_out")
 
 RUN_ME_AGAIN = 75  # the exit code of a program that has saved and wants to be continued
 
@@ -52,6 +66,7 @@ class Client:
         self._save = self._stop = self._agreed_stop = False
         self._received, self._waiting = b"", b""
         self._last_progress = 0.0
+        self._world_changed = None
         self._socket = _open(control)
         self._send({"rank": rank})
         self._old_handler = None
@@ -67,6 +82,8 @@ class Client:
 
     def report(self, step, steps=None, epoch=None, epochs=None, loss=None, every=0.25, **more):
         """Reports progress. Call it after each step: at most one report per `every` seconds is sent."""
+        if self._world_changed is not None:
+            self._listen()
         now = time.monotonic()
         if now - self._last_progress < every:
             return
@@ -77,6 +94,16 @@ class Client:
     def data(self, **facts):
         """What is trained on, for the record and for `dlrun diff`: fingerprint="ab12", samples=60000. Of rank 0 it counts."""
         self._send({"data": {key: _plain(value) for key, value in facts.items()}})
+
+    def on_world_changed(self, callback):
+        """Has callback(Change) called: at once in an attempt that follows a failed one, and from report() or
+        checkpoint_requested() when dlrun is about to end these ranks because another has failed. It ends them all the same."""
+        self._world_changed = callback
+        attempt = int(os.environ.get("DLRUN_ATTEMPT", "1"))
+        if attempt > 1 and "DLRUN_PREVIOUS_END" in os.environ:
+            left_out = os.environ.get("DLRUN_LEFT_OUT", "")
+            callback(Change(os.environ["DLRUN_PREVIOUS_END"], False, attempt, _size(),
+                            int(os.environ.get("DLRUN_PREVIOUS_SIZE", _size())), left_out.split(",") if left_out else []))
 
     def checkpoint_requested(self, agree=None):
         """True if a checkpoint is requested. `agree`: see above; a request to stop is agreed on as well."""
@@ -151,6 +178,9 @@ class Client:
             message = json.loads(line)
         except ValueError:
             return
+        if isinstance(message, dict) and "ending" in message and self._world_changed is not None:
+            attempt = int(os.environ.get("DLRUN_ATTEMPT", "1"))
+            self._world_changed(Change(message["ending"], True, attempt, _size(), _size(), []))
         if isinstance(message, dict) and "checkpoint" in message:
             self._save = True
             self._stop = self._stop or message.get("stop") is True
@@ -181,6 +211,10 @@ class Client:
                 return
             except OSError:
                 self._socket = None
+
+
+def _size():
+    return int(os.environ.get("DLRUN_SIZE", "1"))
 
 
 def _open(path):

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/agent/inventory.hpp"
+#include "src/agent/prolog_limits.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/protocol/messages.hpp"
 
@@ -59,6 +60,9 @@ struct StartProlog {  // -> PrologStarted, PrologExited
   Environment environment;
 };
 struct ReadProlog {};  // -> PrologRead
+struct SetLimits {     // for ranks, as if a prolog had left them
+  ProcessLimits limits;
+};
 
 // The ranks.
 struct StartRanks {  // -> RankStarted of each, RanksStarted
@@ -130,15 +134,14 @@ struct Exit {
 
 }  // namespace action
 
-using Action =
-    std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
-                 action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode,
-                 action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
-                 action::SignalRanks, action::SignalProlog, action::SignalDescendants, action::GiveInput,
-                 action::EndInput, action::TellRanks, action::ProbeRanks, action::ReadStacks,
-                 action::CheckGpus, action::WatchGpus, action::FindProvenance, action::TellAllgathered,
-                 action::OpenRelay, action::JoinParent, action::SendToParent, action::SendToChildren,
-                 action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
-                 action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
+using Action = std::variant<
+    action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
+    action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode, action::OpenLogs,
+    action::StartProlog, action::ReadProlog, action::SetLimits, action::StartRanks, action::SignalRanks,
+    action::SignalProlog, action::SignalDescendants, action::GiveInput, action::EndInput, action::TellRanks,
+    action::ProbeRanks, action::ReadStacks, action::CheckGpus, action::WatchGpus, action::FindProvenance,
+    action::TellAllgathered, action::OpenRelay, action::JoinParent, action::SendToParent,
+    action::SendToChildren, action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
+    action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
 
 }  // namespace dlrun::agent

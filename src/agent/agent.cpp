@@ -7,6 +7,7 @@
 
 #include "src/agent/launcher_variables.hpp"
 #include "src/agent/node_environment.hpp"
+#include "src/agent/prolog_limits.hpp"
 #include "src/base/json.hpp"
 #include "src/base/log.hpp"
 #include "src/base/version.hpp"
@@ -169,9 +170,14 @@ void Agent::take(const event::PortsClaimed& event) {
   send(from_agent::PortsClaimed{*event.taken});
 }
 
+void Agent::said(const to_agent::KeptProlog& message) {
+  if (is_due("kept_prolog", Phase::waiting)) kept_prolog_ = message;
+}
+
 void Agent::said(const to_agent::Slice& message) {
   if (!is_due("slice", Phase::waiting)) return;
   input_rank_ = message.input_rank;
+  keeps_prolog_ = message.keep_prolog;
   beats_ = message.heartbeat;
   if (auto taken = take_slice(message.json); !taken) return give_up(taken.error());
   if (!beats_) return;
@@ -201,6 +207,7 @@ void Agent::take(const event::NodePrepared& event) {
   if (!event.prepared) return give_up(event.prepared.error());
   wake(Alarm::above, Seconds(0));
   if (slice_->plan.prolog.empty()) return open_rank_logs();
+  if (kept_prolog_) return take_over_prolog();
   phase_ = Phase::opening_prolog_log;
   act(action::OpenLogs{{plan::prolog_log_path(slice_->plan, slice_->node)}});
 }
@@ -240,10 +247,29 @@ void Agent::take(const event::PrologRead& event) {
   if (phase_ != Phase::reading_prolog) return;
   if (supervisor_->stop_was_asked()) return nothing_to_run();
   if (!event.environment) return give_up(event.environment.error());
+  if (keeps_prolog_) keep_prolog(event);
+  environment_is_ready(*event.environment);
+}
+
+void Agent::take_over_prolog() {
+  const auto limits = limits_from_text(kept_prolog_->limits);
+  if (!limits) return give_up(limits.error());
+  act(action::SetLimits{*limits});
+  prolog_began_ = now_;
+  environment_is_ready(Environment::from_entries(kept_prolog_->entries));
+}
+
+// Of the next attempt it will be; but processes that it has left end with this one.
+void Agent::keep_prolog(const event::PrologRead& read) {
+  if (read.left_running == event::LeftRunning::processes) return;
+  send(from_agent::PrologLeft{read.environment->entries(), limits_text(read.limits)});
+}
+
+void Agent::environment_is_ready(const Environment& environment) {
   plan::SecretValues secrets;
-  secrets.add(*event.environment, slice_->plan.environment_rules.secrets);
+  secrets.add(environment, slice_->plan.environment_rules.secrets);
   send(from_agent::PrologEnded{now_ - prolog_began_, secrets.all()});
-  environment_ = *event.environment;
+  environment_ = environment;
   scrub_launcher_variables(environment_);
   phase_ = Phase::ready;
 }

@@ -58,6 +58,7 @@ class Agent {
   void said(const protocol::to_agent::CheckPeers& message);
   void said(const protocol::to_agent::CheckRing& message);
   void said(const protocol::to_agent::ClaimPorts& message);
+  void said(const protocol::to_agent::KeptProlog& message);
   void said(const protocol::to_agent::Slice& message);
   void said(const protocol::to_agent::Go&);
   void said(const protocol::to_agent::Allgathered& message);
@@ -148,6 +149,9 @@ class Agent {
   void parent_lost(const std::string& reason);
   void check_parent();
   Result<void> take_slice(const std::string& json);
+  void take_over_prolog();
+  void keep_prolog(const event::PrologRead& read);
+  void environment_is_ready(const Environment& environment);
   void open_rank_logs();
   std::optional<Rank> find_input_rank();
   std::vector<std::string> gpus_of_ranks() const;
@@ -184,7 +188,10 @@ class Agent {
   bool relay_alarm_ = false;
   std::optional<Rank> input_rank_;
   Ticks prolog_began_{};
-  int asked_by_signal_ = 0;            // for a checkpoint; 0: not
+  std::optional<protocol::to_agent::KeptProlog> kept_prolog_;  // of an attempt before
+  bool keeps_prolog_ = false;                                  // the head wants what it leaves
+  std::string end_reason_;                                     // told to ranks ahead of SIGTERM
+  int asked_by_signal_ = 0;                                    // for a checkpoint; 0: not
   int signal_if_deaf_ = 0;             // of the request at hand, unless ranks hear it on the control channel
   std::optional<int> told_to_end_by_;  // a signal to us
   std::size_t strays_ = 0;             // that had to be ended

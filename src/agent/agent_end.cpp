@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "src/agent/agent.hpp"
+#include "src/base/json.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -14,6 +15,7 @@ namespace from_agent = protocol::from_agent;
 
 void Agent::said(const protocol::to_agent::Stop& message) {
   if (!supervisor_) return end_strays();  // there is nothing of the job here
+  if (end_reason_.empty()) end_reason_ = message.reason;
   stop(message.urgency, message.after_failure ? FailedElsewhere::yes : FailedElsewhere::no);
 }
 
@@ -66,6 +68,10 @@ void Agent::apply(const std::vector<Supervisor::Action>& actions) {
 void Agent::signal_all(int number) {
   send(from_agent::Signalled{number});
   killed_ = killed_ || number == SIGKILL;
+  if (number == SIGTERM && !end_reason_.empty()) {  // the first word for ranks that listen
+    signal_if_deaf_ = 0;
+    act(action::TellRanks{Json{{"ending", end_reason_}}});
+  }
   signal_own(number);
   if (suspension_.suspended()) signal_own(SIGCONT);  // who is stopped does not hear SIGTERM
   if (number == SIGKILL) act(action::SignalDescendants{SIGKILL});

@@ -84,6 +84,7 @@ void Agent::take(const event::MpiAborted& event) {
 void Agent::rank_failed(const LocalRank& rank, int code, const std::string& reason,
                         Supervisor::Urgency urgency) {
   send(from_agent::Failed{rank.rank, code, reason});
+  if (end_reason_.empty()) end_reason_ = fmt::format("rank {}: {}", rank.rank, reason);
   apply(supervisor_->on(Supervisor::Failed{{rank.member, code, reason}, urgency}, now_));
 }
 

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/agent/prolog_limits.hpp"
 #include "src/agent/suspension.hpp"
 #include "src/base/environment.hpp"
 #include "src/process/exit_status.hpp"
@@ -67,8 +68,12 @@ struct PrologStarted {
   Result<void> started;
 };
 struct PrologExited {};
+// Processes that a prolog leaves serve this attempt's ranks, and end with it.
+enum class LeftRunning { nothing, processes };
 struct PrologRead {
   Result<Environment> environment;  // that it left
+  ProcessLimits limits = {};
+  LeftRunning left_running = LeftRunning::nothing;
 };
 struct InterfaceChosen {
   std::string name;

@@ -161,7 +161,9 @@ void NodeProcesses::read_prolog() {
   auto environment = prolog_environment(*slice_, *prolog_->status(), environment_file(),
                                         plan::prolog_log_path(slice_->plan, slice_->node));
   if (environment) limits_ = read_limits(environment_file()).value_or(ProcessLimits{});
-  tell_(event::PrologRead{std::move(environment)});
+  tell_(
+      event::PrologRead{std::move(environment), limits_,
+                        descendants().empty() ? event::LeftRunning::nothing : event::LeftRunning::processes});
 }
 
 void NodeProcesses::perform(const action::StartRanks& start) {

@@ -38,6 +38,7 @@ class NodeProcesses {
   void perform(const action::OpenLogs& open);
   void perform(const action::StartProlog& start);
   void perform(const action::ReadProlog&);
+  void perform(const action::SetLimits& set) { limits_ = set.limits; }
   void perform(const action::StartRanks& start);
   void perform(const action::SignalRanks& signal) { ranks_.signal(signal.number); }
   void perform(const action::SignalProlog& signal);

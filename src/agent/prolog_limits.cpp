@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::agent {
@@ -68,6 +69,24 @@ Result<ProcessLimits> read_limits(const std::filesystem::path& file) {
   unsigned mask = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), mask, 8);
   if (end.ec == std::errc() && mask <= 0777) out.umask = static_cast<mode_t>(mask);
+  return out;
+}
+
+std::string limits_text(const ProcessLimits& limits) {
+  Json soft = Json::array();
+  for (const auto& [resource, value] : limits.soft) soft.push_back({resource, value});
+  return to_text({{"soft", std::move(soft)}, {"umask", limits.umask ? Json(*limits.umask) : Json()}});
+}
+
+Result<ProcessLimits> limits_from_text(std::string_view text) {
+  constexpr std::string_view where = "limits";
+  ProcessLimits out;
+  const Json json = TRY(parse_json(text, std::string(where)));
+  for (const auto& [resource, value] :
+       TRY(field<std::vector<std::pair<int, std::uint64_t>>>(json, "soft", where)))
+    out.soft.emplace(resource, value);
+  if (const Json mask = TRY(field<Json>(json, "umask", where)); !mask.is_null())
+    out.umask = static_cast<mode_t>(TRY(field<unsigned>(json, "umask", where)));
   return out;
 }
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -23,6 +25,10 @@ struct ProcessLimits {
 std::string write_limits_line(const std::string& file);
 // What they wrote; limits that this system has no name for are left out.
 Result<ProcessLimits> read_limits(const std::filesystem::path& file);
+/// As JSON, for a further attempt.
+std::string limits_text(const ProcessLimits& limits);
+/// An Error where the text is not that.
+Result<ProcessLimits> limits_from_text(std::string_view text);
 // Soft limits in the text of /proc/PID/limits.
 std::map<int, rlim_t> soft_limits(std::string_view text);
 

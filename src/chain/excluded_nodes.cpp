@@ -17,6 +17,7 @@ bool has_other_nodes(const Submission& scheduler, const plan::Resources& asked,
                      const CommandRunner& commands) {
   SubmissionRequest request;
   request.nodes = asked.nodes.value_or(1);
+  request.min_nodes = asked.min_nodes;
   request.tasks_per_node = plan::tasks_per_node(asked);
   if (asked.walltime && asked.walltime != kUnlimited)
     request.walltime = std::chrono::seconds(std::llround(std::ceil(asked.walltime->count())));

@@ -1,6 +1,7 @@
 #include "src/chain/measured_runs.hpp"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "src/base/file.hpp"
@@ -62,9 +63,11 @@ Result<void> check_fit(const MeasuredRun& run, const MeasureWanted& wanted) {
   if (run.name != wanted.name || run.framework != wanted.framework)
     return fail(ErrorKind::input, "{} is a run of job {} ({}), and this job is {} ({})", run.source, run.name,
                 run.framework, wanted.name, wanted.framework);
-  if (run.ranks != wanted.ranks)
-    return fail(ErrorKind::input, "{} has {} rank(s), and this job has {}", run.source, run.ranks,
-                wanted.ranks);
+  const std::size_t fewest = wanted.min_ranks > 0 ? wanted.min_ranks : wanted.ranks;
+  if (run.ranks < fewest || run.ranks > wanted.ranks)
+    return fail(
+        ErrorKind::input, "{} has {} rank(s), and this job has {}", run.source, run.ranks,
+        fewest < wanted.ranks ? fmt::format("{} to {}", fewest, wanted.ranks) : std::to_string(wanted.ranks));
   if (!run.timing.save) return fail(ErrorKind::input, "{} saved no checkpoint", run.source);
   return {};
 }
@@ -106,6 +109,13 @@ Result<MeasuredRun> read_measured(const Json& record, const std::string& source)
 }
 
 Result<MeasuredRun> find_measured(const fs::path& here, const fs::path& named, const MeasureWanted& wanted) {
+  std::vector<MeasuredRun> found = TRY(find_measured_sizes(
+      here, named, {.name = wanted.name, .framework = wanted.framework, .ranks = wanted.ranks}));
+  return std::move(found.front());
+}
+
+Result<std::vector<MeasuredRun>> find_measured_sizes(const fs::path& here, const fs::path& named,
+                                                     const MeasureWanted& wanted) {
   Error problem{
       .kind = ErrorKind::input,
       .what = "no earlier run of this job measured the time of a step and of a checkpoint",
@@ -113,11 +123,17 @@ Result<MeasuredRun> find_measured(const fs::path& here, const fs::path& named, c
       .hint = "name a run with --measured RUN, or measure now, with --probe 2min or a short dlrun run",
       .also = {}};
   constexpr std::size_t shown = 3;
+  std::map<std::size_t, MeasuredRun> newest;
   for (const Candidate& candidate : candidates(here, named)) {
     auto run = measured_of(candidate.record, wanted);
-    if (run) return run;
-    if (problem.also.size() < shown) problem.also.push_back(run.error().what);
+    if (run)
+      newest.emplace(run->ranks, *run);  // the newest come first
+    else if (problem.also.size() < shown)
+      problem.also.push_back(run.error().what);
   }
+  std::vector<MeasuredRun> out;
+  for (auto& [ranks, run] : newest) out.push_back(std::move(run));
+  if (!out.empty()) return out;
   if (!named.empty())
     problem.what = fmt::format("{} has no record with the times of this job", named.string());
   return fail(std::move(problem));

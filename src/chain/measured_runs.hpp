@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/base/result.hpp"
 #include "src/record/step_timing.hpp"
@@ -23,7 +24,8 @@ struct MeasuredRun {
 
 struct MeasureWanted {
   std::string name, framework;
-  std::size_t ranks = 1;
+  std::size_t ranks = 1;      // the most of a range
+  std::size_t min_ranks = 0;  // of a job with a range of nodes; 0: exactly `ranks`
 };
 
 // Pure. Refuses a record without step timing.
@@ -31,5 +33,9 @@ Result<MeasuredRun> read_measured(const Json& record, const std::string& source)
 // `named`: a record.json, a run directory or a chain's folder; empty: the newest that fits, below here/runs.
 Result<MeasuredRun> find_measured(const std::filesystem::path& here, const std::filesystem::path& named,
                                   const MeasureWanted& wanted);
+/// The same for a job that may have several sizes: the newest run of each, fewest ranks first.
+Result<std::vector<MeasuredRun>> find_measured_sizes(const std::filesystem::path& here,
+                                                     const std::filesystem::path& named,
+                                                     const MeasureWanted& wanted);
 
 }  // namespace dlrun::job

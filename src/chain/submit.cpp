@@ -24,11 +24,10 @@ namespace fs = std::filesystem;
 
 // Plans the job on nodes that the scheduler may give it: roles, counts and adapter are checked by the
 // planner.
-Result<plan::Plan> trial_plan(const Request& request, const plan::JobSpec& spec) {
+Result<plan::Plan> trial_plan(const Request& request, const plan::JobSpec& spec, int nodes) {
   plan::PlanInput input;
   input.spec = spec;
-  input.allocation =
-      plan::hypothetical_allocation(spec.resources.nodes.value_or(1), spec.resources.gpus_per_node);
+  input.allocation = plan::hypothetical_allocation(nodes, spec.resources.gpus_per_node);
   input.adapter =
       TRY(plan::find_adapter(adapters_of(request), spec.framework, plan::place_of(spec, "framework")));
   input.job_id = "submit";
@@ -55,6 +54,7 @@ SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Pl
   out.directory = here.string();
   out.output = folder.string();
   out.nodes = asked.nodes.value_or(1);
+  out.min_nodes = asked.min_nodes;
   out.tasks_per_node = spec.roles.empty() ? plan::tasks_per_node(asked) : max_ranks_of_node(trial);
   out.cpus_per_task = asked.cpus_per_task.value_or(1);
   out.gpus_per_node = asked.gpus_per_node.value_or(0);
@@ -84,7 +84,9 @@ Result<void> check_expressible(const Submission& scheduler, const SubmissionRequ
                                const plan::JobSpec& spec) {
   const auto key = inexpressible_key(scheduler, request);
   if (!key) return {};
-  const std::string value = key->key == "resources.walltime" ? " UNLIMITED" : "";
+  const std::string value = key->key == "resources.walltime" ? " UNLIMITED"
+                            : key->key == "resources.nodes"  ? ' ' + node_count(request)
+                                                             : "";
   return fail(Error{.kind = ErrorKind::input,
                     .what = fmt::format("{} has no directive for {}{}", scheduler.name(), key->key, value),
                     .where = plan::place_of(spec, key->key),
@@ -243,7 +245,10 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& flags
                                        const CommandRunner& commands, std::optional<ChainAsk> chain) {
   SubmissionPlan out;
   out.spec = TRY(job_spec_of(request));
-  const plan::Plan trial = TRY(trial_plan(request, out.spec));
+  // Of a range both ends must be possible.
+  const plan::Resources& nodes = out.spec.resources;
+  if (nodes.min_nodes) out.min_ranks = TRY(trial_plan(request, out.spec, *nodes.min_nodes)).ranks.size();
+  const plan::Plan trial = TRY(trial_plan(request, out.spec, nodes.nodes.value_or(1)));
   out.ranks = trial.ranks.size();
   out.scheduler = TRY(find_submission(request.scheduler, request.environment, commands));
   out.name = out.spec.name;

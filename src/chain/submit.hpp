@@ -22,7 +22,8 @@ struct ChainAsk {
 
 struct SubmissionPlan {
   plan::JobSpec spec;
-  std::size_t ranks = 0;
+  std::size_t ranks = 0;      // on the most nodes of a range
+  std::size_t min_ranks = 0;  // on the fewest; 0: no range
   std::unique_ptr<Submission> scheduler;
   std::string name;
   std::string folder;  // gets the script and what the job prints; of a chain also its ledger

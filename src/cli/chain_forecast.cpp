@@ -53,13 +53,13 @@ Result<std::filesystem::path> probe(const SubmitCommand& options, const job::Sub
                     .also = {said.err.substr(0, 2000)}});
 }
 
-Result<job::MeasuredRun> measure(const SubmitCommand& options, const job::SubmissionPlan& plan,
-                                 const Context& context) {
+Result<std::vector<job::MeasuredRun>> measure(const SubmitCommand& options, const job::SubmissionPlan& plan,
+                                              const Context& context) {
   std::error_code problem;
   const std::filesystem::path here = std::filesystem::current_path(problem);
   const std::filesystem::path named =
       options.probe.empty() ? std::filesystem::path(options.measured) : TRY(probe(options, plan, context));
-  return job::find_measured(here, named, {plan.name, plan.spec.framework, plan.ranks});
+  return job::find_measured_sizes(here, named, {plan.name, plan.spec.framework, plan.ranks, plan.min_ranks});
 }
 
 // --epochs, else what the job file says, else what the earlier run was to do.
@@ -118,7 +118,9 @@ std::string when(Instant now, Seconds later) {
 Result<ChainPrediction> predict_chain(const SubmitCommand& options, const job::SubmissionPlan& plan,
                                       const Context& context) {
   ChainPrediction out;
-  out.run = TRY(measure(options, plan, context));
+  std::vector<job::MeasuredRun> runs = TRY(measure(options, plan, context));
+  out.run = *std::max_element(runs.begin(), runs.end(),
+                              [](const auto& a, const auto& b) { return a.timing.step < b.timing.step; });
   out.question.timing = out.run.timing;
   out.question.steps = TRY(steps_of(options, plan, out.run));
   if (plan.spec.resources.walltime != kUnlimited) out.question.walltime = plan.spec.resources.walltime;
@@ -130,6 +132,13 @@ Result<ChainPrediction> predict_chain(const SubmitCommand& options, const job::S
   if (plan.spec.chain.mtbf) out.question.mtbf = *plan.spec.chain.mtbf / plan.spec.resources.nodes.value_or(1);
   out.question.queue = out.run.queue.value_or(Seconds(0));
   out.forecast = TRY(job::forecast(out.question));
+  for (job::MeasuredRun& run : runs) {
+    if (!plan.spec.resources.min_nodes) break;
+    job::ChainQuestion question = out.question;
+    question.timing = run.timing;
+    question.walltime = out.forecast.walltime;
+    out.sizes.push_back({std::move(run), TRY(job::forecast(question))});
+  }
   out.max_links = TRY(check_links(out.forecast.links, plan));
   return out;
 }
@@ -153,7 +162,16 @@ Json to_json(const ChainPrediction& prediction, Instant now) {
   const auto or_null = [](const std::optional<Seconds>& time) {
     return time ? Json(time->count()) : Json(nullptr);
   };
+  Json sizes = Json::array();
+  for (const ChainPrediction::Size& size : prediction.sizes)
+    sizes.push_back({{"ranks", size.run.ranks},
+                     {"measured", size.run.source},
+                     {"seconds_per_step", size.run.timing.step.count()},
+                     {"links", size.forecast.links},
+                     {"in_jobs", size.forecast.in_jobs.count()},
+                     {"until_done", size.forecast.until_done.count()}});
   return {{"measured", prediction.run.source},
+          {"sizes", std::move(sizes)},
           {"step_timing", job::to_json(std::optional(asked.timing))},
           {"steps", asked.steps},
           {"links", out.links},
@@ -179,7 +197,7 @@ std::vector<std::string> lines_of(const ChainPrediction& prediction, Instant now
                                 ? fmt::format("with {} in the queue before each further link",
                                               format_duration(*prediction.run.queue))
                                 : "plus an unknown time in the queue";
-  return {
+  std::vector<std::string> lines{
       fmt::format("measured    {} per step, {} per checkpoint, {} to start: {}", format_duration(timing.step),
                   format_duration(*timing.save), format_duration(timing.start), prediction.run.source),
       fmt::format("links       {} of {} each for {} steps; maximum {}", out.links,
@@ -189,6 +207,11 @@ std::vector<std::string> lines_of(const ChainPrediction& prediction, Instant now
       fmt::format("time        {} of steps in {} of jobs, {:.0f} % of it useful",
                   format_duration(out.training), format_duration(out.in_jobs), 100 * out.useful),
       fmt::format("done        {}, if started now, {}", when(now, out.until_done), queue)};
+  for (const ChainPrediction::Size& size : prediction.sizes)
+    lines.push_back(fmt::format("size        {} ranks: {} per step, {} links, {} in jobs: {}", size.run.ranks,
+                                format_duration(size.run.timing.step), size.forecast.links,
+                                format_duration(size.forecast.in_jobs), size.run.source));
+  return lines;
 }
 
 }  // namespace dlrun::cli

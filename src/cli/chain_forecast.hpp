@@ -15,6 +15,13 @@ struct ChainPrediction {
   job::ChainQuestion question;
   job::ChainForecast forecast;
   int max_links = 1;  // some more than are needed: links get preempted
+  // The same for each size of a range of nodes that was measured; the chain above is as if all links had the
+  // slowest of them.
+  struct Size {
+    job::MeasuredRun run;
+    job::ChainForecast forecast;
+  };
+  std::vector<Size> sizes = {};
 };
 
 // `plan`: the job as it would be submitted now.

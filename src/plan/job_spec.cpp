@@ -14,6 +14,7 @@
 #include "src/base/units.hpp"
 #include "src/plan/config_layers.hpp"
 #include "src/plan/enum_choice.hpp"
+#include "src/plan/node_range.hpp"
 #include "src/plan/other_keys.hpp"
 #include "src/plan/parallel_spec.hpp"
 
@@ -23,7 +24,7 @@ namespace {
 using yaml::Fields;
 using yaml::Node;
 
-constexpr std::int64_t kMaxNodes = 1'000'000;
+constexpr int kMaxNodes = 1'000'000;
 constexpr std::int64_t kMaxTasks = 100'000;
 constexpr std::uint64_t kMinMemory = 1 << 20;
 
@@ -85,6 +86,19 @@ Result<NodeChunk> read_chunk(Fields fields) {
   return out;
 }
 
+// A number, or a range.
+Result<void> read_nodes(Fields& fields, Resources& out) {
+  const Node* node = fields.find("nodes");
+  if (node == nullptr || !is_node_range(*node)) {
+    out.nodes = TRY(optional_integer(fields, "nodes", 1, kMaxNodes));
+    return {};
+  }
+  const NodeRange range = TRY(read_node_range(*node, kMaxNodes));
+  out.nodes = range.most;
+  if (range.least < range.most) out.min_nodes = range.least;
+  return {};
+}
+
 // Unlike nodes. How many there are in all is then known.
 Result<void> read_chunks(Fields& fields, Resources& out) {
   const Node* list = fields.find("chunks");
@@ -98,6 +112,10 @@ Result<void> read_chunks(Fields& fields, Resources& out) {
         TRY(read_chunk(TRY(Fields::of(item, fmt::format("resources.chunks[{}]", out.chunks.size()))))));
     nodes += out.chunks.back().nodes;
   }
+  if (out.min_nodes)
+    return yaml::error_at(*list,
+                          "resources.chunks has a fixed number of nodes, and resources.nodes is a range",
+                          "remove one of the two");
   if (out.nodes && *out.nodes != nodes)
     return yaml::error_at(
         *list, fmt::format("resources.chunks has {} nodes, and resources.nodes is {}", nodes, *out.nodes));
@@ -120,7 +138,7 @@ Result<std::vector<std::string>> read_mail_events(Fields& fields) {
 
 Result<Resources> read_resources(Fields fields) {
   Resources out;
-  out.nodes = TRY(optional_integer(fields, "nodes", 1, kMaxNodes));
+  TRY(read_nodes(fields, out));
   out.gpus_per_node = TRY(optional_integer(fields, "gpus-per-node", 0, 1024));
   out.tasks_per_node = TRY(optional_integer(fields, "tasks-per-node", 1, kMaxTasks));
   out.cpus_per_task = TRY(optional_integer(fields, "cpus-per-task", 1, 65536));
@@ -534,6 +552,8 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   spec.name = TRY(read_name(fields, spec));
   if (const Node* train = fields.find("train")) spec.train = *train;
   TRY(check_elastic(fields, spec));
+  if (const Node* nodes = TRY(section(fields, "resources")).find("nodes"))
+    TRY(check_node_range(*nodes, spec));
   spec.tree = root;
   // What was left to us shows up where the merged job is explained.
   for (const auto& [key, value] : {std::pair{"name", spec.name}, std::pair{"framework", spec.framework}})

@@ -42,7 +42,8 @@ struct NodeChunk {
 };
 
 struct Resources {
-  std::optional<int> nodes;  // unset: all of the allocation
+  std::optional<int> nodes;      // the most of a range; unset: all of the allocation
+  std::optional<int> min_nodes;  // of a range: a run takes all nodes of the allocation, so many at least
   std::optional<int> gpus_per_node;
   std::optional<int> tasks_per_node;  // unset: the GPUs per node, else 1
   std::optional<int> cpus_per_task;

@@ -29,8 +29,13 @@ Json chunks_json(const std::vector<NodeChunk>& chunks) {
   return out;
 }
 
+Json nodes_json(const Resources& resources) {
+  if (!resources.min_nodes) return or_null(resources.nodes);
+  return fmt::format("{}-{}", *resources.min_nodes, resources.nodes.value_or(*resources.min_nodes));
+}
+
 Json to_json(const Resources& resources) {
-  return {{"nodes", or_null(resources.nodes)},
+  return {{"nodes", nodes_json(resources)},
           {"gpus-per-node", or_null(resources.gpus_per_node)},
           {"tasks-per-node", or_null(resources.tasks_per_node)},
           {"cpus-per-task", or_null(resources.cpus_per_task)},

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "schedulers/allocation.hpp"
 #include "src/base/environment.hpp"
@@ -21,12 +22,20 @@ namespace dlrun::plan {
 // The threads that were measured as best, by the cores of a rank.
 using ThreadsByCores = std::map<int, int>;
 
+/// Why there is a further attempt, for programs that want to know.
+struct PreviousAttempt {
+  int ranks = 0;
+  std::string reason;
+  std::vector<std::string> left_out;  // hosts that no attempt uses any more
+};
+
 struct PlanInput {
   JobSpec spec;
   Allocation allocation;
   Adapter adapter;
   std::string job_id;  // no other run has it
   int attempt = 1;
+  std::optional<PreviousAttempt> previous = {};
   std::string run_directory;      // absolute
   std::string working_directory;  // empty: the job file's folder
   Installation installation;

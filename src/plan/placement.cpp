@@ -4,6 +4,7 @@
 
 #include "src/base/strings.hpp"
 #include "src/plan/asked_slots.hpp"
+#include "src/plan/node_range.hpp"
 #include "src/plan/ports.hpp"
 #include "src/plan/role_tasks.hpp"
 
@@ -26,21 +27,20 @@ Result<std::vector<AllocatedNode>> choose_nodes(const JobSpec& spec, const Alloc
   std::vector<AllocatedNode> nodes = allocation.nodes;
   if (nodes.empty())
     return fail(ErrorKind::allocation, "the allocation ({}) has no nodes", allocation.scheduler);
-  if (!spec.resources.nodes) return nodes;
-  const auto asked = static_cast<std::size_t>(*spec.resources.nodes);
-  if (nodes.size() < asked) {
+  const auto taken = nodes_taken(spec.resources, nodes.size());
+  if (!taken) {
     const bool local = allocation.scheduler == "local";
     return fail(Error{
         .kind = ErrorKind::allocation,
-        .what = fmt::format("the job asks for {} and {} {}: {}", count_text(asked, "node"),
+        .what = fmt::format("the job asks for {} and {} {}: {}", nodes_text(spec.resources),
                             local ? "this machine is" : "the allocation has",
                             nodes.size() == 1 ? "one" : std::to_string(nodes.size()), hosts_text(nodes)),
         .where = place_of(spec, "resources.nodes"),
         .hint = local ? "run it inside a batch job of that size, or with --nodes 1"
                       : fmt::format("ask the scheduler for {}, or run with --nodes {}",
-                                    count_text(asked, "node"), nodes.size())});
+                                    nodes_text(spec.resources), nodes.size())});
   }
-  nodes.resize(asked);
+  nodes.resize(*taken);
   return nodes;
 }
 

@@ -19,7 +19,7 @@ std::string as_job_name(std::string_view text) {
 }
 
 bool is_reserved_variable(std::string_view name) {
-  static constexpr std::array<std::string_view, 27> names{"DLRUN_RANK",
+  static constexpr std::array<std::string_view, 30> names{"DLRUN_RANK",
                                                           "DLRUN_SIZE",
                                                           "DLRUN_LOCAL_RANK",
                                                           "DLRUN_LOCAL_SIZE",
@@ -30,6 +30,9 @@ bool is_reserved_variable(std::string_view name) {
                                                           "DLRUN_RUN_DIR",
                                                           "DLRUN_JOB_ID",
                                                           "DLRUN_ATTEMPT",
+                                                          "DLRUN_PREVIOUS_SIZE",
+                                                          "DLRUN_PREVIOUS_END",
+                                                          "DLRUN_LEFT_OUT",
                                                           "DLRUN_CONTROL",
                                                           "DLRUN_CHECKPOINT_REQUEST",
                                                           "DLRUN_TENSOR_RANK",

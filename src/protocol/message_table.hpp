@@ -116,7 +116,13 @@ template <>
 inline constexpr auto format_of<to_agent::Slice> = Format("slice",
                                                           field("heartbeat", &to_agent::Slice::heartbeat),
                                                           field("input", &to_agent::Slice::input_rank),
+                                                          field("keep_prolog", &to_agent::Slice::keep_prolog),
                                                           body(&to_agent::Slice::json));
+template <>
+inline constexpr auto format_of<to_agent::KeptProlog> = Format("kept_prolog",
+                                                               field("limits", &to_agent::KeptProlog::limits),
+                                                               nul_ended("entries",
+                                                                         &to_agent::KeptProlog::entries));
 template <>
 inline constexpr auto format_of<to_agent::Go> = Format("go");
 template <>
@@ -138,7 +144,8 @@ inline constexpr auto format_of<to_agent::ChildAllgather> =
 template <>
 inline constexpr auto format_of<to_agent::Stop> = Format("stop", field("urgency", &to_agent::Stop::urgency),
                                                          field("after_failure",
-                                                               &to_agent::Stop::after_failure));
+                                                               &to_agent::Stop::after_failure),
+                                                         field("reason", &to_agent::Stop::reason));
 template <>
 inline constexpr auto format_of<to_agent::RequestCheckpoint> =
     Format("checkpoint", field("stop", &to_agent::RequestCheckpoint::stop),
@@ -220,6 +227,10 @@ template <>
 inline constexpr auto format_of<from_agent::PrologEnded> =
     Format("prolog", field("seconds", &from_agent::PrologEnded::seconds),
            nul_ended("secrets", &from_agent::PrologEnded::secrets));
+template <>
+inline constexpr auto format_of<from_agent::PrologLeft> =
+    Format("prolog_left", field("limits", &from_agent::PrologLeft::limits),
+           nul_ended("entries", &from_agent::PrologLeft::entries));
 template <>
 inline constexpr auto format_of<from_agent::InterfaceChosen> =
     Format("interface", field("name", &from_agent::InterfaceChosen::name));

@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 7;
+inline constexpr int kVersion = 8;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -71,6 +71,12 @@ struct Slice {
   std::string json;                // plan::NodeSlice
   bool heartbeat = false;          // whether both sides beat: the stream crosses machines
   std::optional<Rank> input_rank;  // that reads dlrun's standard input
+  bool keep_prolog = false;        // whether the head is to get what the prolog leaves
+};
+struct KeptProlog {  // what a prolog left there in an attempt before, ahead of the slice: it need not run
+                     // again
+  std::vector<std::string> entries;  // NAME=VALUE
+  std::string limits;                // agent::ProcessLimits, as JSON
 };
 struct Go {};  // every node's prolog has ended well: ranks may start
 struct Allgathered {
@@ -93,6 +99,7 @@ struct ChildAllgather {  // from_agent::SubtreeAllgather of a child that cannot 
 struct Stop {
   Urgency urgency = Urgency::polite;
   bool after_failure = false;  // a rank has failed: others get the grace period that follows a failure
+  std::string reason = {};     // of the end, for ranks that listen; empty: no failure
 };
 struct RequestCheckpoint {
   bool stop = false;                   // the ranks end once it is saved
@@ -127,8 +134,8 @@ struct Bye {};  // the agent has said Done: it may exit
 
 using ToAgent =
     std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
-                 to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::Slice,
-                 to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
+                 to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::KeptProlog,
+                 to_agent::Slice, to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
                  to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup,
                  to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend,
                  to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
@@ -179,6 +186,10 @@ struct PrologEnded {
   Seconds seconds{0};
   std::vector<std::string>
       secrets;  // values that it has read: the head keeps nothing that ranks print of them
+};
+struct PrologLeft {  // where the slice asked for it, ahead of PrologEnded
+  std::vector<std::string> entries;
+  std::string limits;
 };
 struct InterfaceChosen {
   std::string name;
@@ -297,16 +308,18 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent = std::variant<
-    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::PrologEnded,
-    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage,
-    from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
-    from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
-    from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
-    from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::StacksRead,
-    from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
-    from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
-    from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+using FromAgent =
+    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+                 from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed,
+                 from_agent::PrologLeft, from_agent::PrologEnded, from_agent::InterfaceChosen,
+                 from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
+                 from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
+                 from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
+                 from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
+                 from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed,
+                 from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
+                 from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
+                 from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol

@@ -242,11 +242,24 @@ class Driver {
     const plan::SliceTexts slices(*plan_);
     for (AgentConnection& agent : agents_) {
       if (environment) agent.stream->send(environment);
+      send_kept_prolog(agent);
       agent.stream->send(protocol::encode(
           protocol::ToAgent(protocol::to_agent::Slice{.json = slices.of(agent.node),
                                                       .heartbeat = !parts_.launcher->shares_machine(),
-                                                      .input_rank = wanted.input_rank})));
+                                                      .input_rank = wanted.input_rank,
+                                                      .keep_prolog = parts_.prologs != nullptr})));
     }
+  }
+  void send_kept_prolog(AgentConnection& agent) {
+    const std::string& host = plan_->nodes.at(static_cast<std::size_t>(agent.node.get())).host.get();
+    if (parts_.prologs == nullptr || !parts_.prologs->contains(host)) return;
+    const protocol::from_agent::PrologLeft& left = parts_.prologs->at(host);
+    parts_.events.add({{"event", "prolog_reused"}, {"host", host}});
+    agent.stream->send(protocol::encode(
+        protocol::ToAgent(protocol::to_agent::KeptProlog{.entries = left.entries, .limits = left.limits})));
+  }
+  void do_it(action::KeepProlog& wanted) {
+    if (parts_.prologs != nullptr) (*parts_.prologs)[wanted.host] = std::move(wanted.left);
   }
   void do_it(action::CloseStream& wanted) {
     agents_[wanted.node].connection = -1;

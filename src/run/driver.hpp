@@ -5,7 +5,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
@@ -34,6 +36,9 @@ struct Replanned {
   FileWriter::Work write;  // writes the plan down
 };
 
+/// What prologs left, by host: in memory alone, since environments have secrets.
+using KeptPrologs = std::map<std::string, protocol::from_agent::PrologLeft>;
+
 struct DriverParts {
   std::unique_ptr<launch::Launcher> launcher;  // used up: it lives as long as the loop that it is part of
   FileWriter& writer;                          // of the run directory's files
@@ -50,6 +55,7 @@ struct DriverParts {
   WalltimeSettings walltime = {};
   std::string scheduler_job = {};       // "Slurm, job 17"; empty outside of a scheduler's job
   std::optional<Rank> input_rank = {};  // that reads our standard input
+  KeptPrologs* prologs = nullptr;       // of attempts before, and for those that may follow; null: none may
 };
 
 /// Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that

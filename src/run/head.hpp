@@ -100,6 +100,7 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::Ready& ready);
   void on(AgentState& agent, const protocol::from_agent::Inventory& told);
   void on(AgentState& agent, const protocol::from_agent::PortsClaimed& claimed);
+  void on(AgentState& agent, protocol::from_agent::PrologLeft& left);
   void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
   void on(AgentState& agent, const protocol::from_agent::NodeUsage& told);
   void on(AgentState& agent, const protocol::from_agent::Provenance& told);

@@ -25,6 +25,10 @@ struct Send {  // one message, encoded once, to all of these
 struct SendSlices {  // to every node its own; made one by one, since all of them together are large
   std::optional<Rank> input_rank;
 };
+struct KeepProlog {  // for a further attempt on that host
+  std::string host;
+  protocol::from_agent::PrologLeft left;
+};
 struct CloseStream {  // sends the agent home, or cuts it off
   NodeIndex node;
 };
@@ -104,12 +108,12 @@ struct ShowResized {};
 }  // namespace action
 
 using Action =
-    std::variant<action::Send, action::SendSlices, action::CloseStream, action::KillAgent, action::WakeAt,
-                 action::PlanWithoutPorts, action::PlanWithInventories, action::StopSelf, action::BeginInput,
-                 action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
-                 action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
-                 action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
-                 action::ShowUsage, action::ShowStragglers, action::WriteMetrics, action::WriteStacks,
-                 action::ShowStopping, action::ShowResized>;
+    std::variant<action::Send, action::SendSlices, action::KeepProlog, action::CloseStream, action::KillAgent,
+                 action::WakeAt, action::PlanWithoutPorts, action::PlanWithInventories, action::StopSelf,
+                 action::BeginInput, action::InputTaken, action::EndInput, action::AllStarted,
+                 action::WalltimeReport, action::EndWalltime, action::HideSecrets, action::Finish,
+                 action::Record, action::ShowPhase, action::ShowNote, action::ShowLines,
+                 action::ShowUnfinished, action::ShowProgress, action::ShowUsage, action::ShowStragglers,
+                 action::WriteMetrics, action::WriteStacks, action::ShowStopping, action::ShowResized>;
 
 }  // namespace dlrun::job

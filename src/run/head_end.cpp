@@ -10,6 +10,13 @@ namespace dlrun::job {
 namespace {
 
 constexpr Seconds kSuspendGoesOut{0.1};
+// For ranks that listen: "rank 3 on n2: killed by SIGKILL (9)".
+std::string end_reason(const FirstFailure& failed) {
+  const std::string host = failed.host.empty() ? "" : " on " + failed.host;
+  if (failed.rank) return fmt::format("rank {}{}: {}", *failed.rank, host, failed.reason);
+  return fmt::format("{}: {}", failed.host, failed.reason);
+}
+
 constexpr Seconds kNotesHold{1};  // srun tells of tasks that end before we know of the job's cancellation
 
 using namespace protocol;  // NOLINT: the messages are what this file is about
@@ -105,7 +112,10 @@ void Head::supervise(const Supervisor::Event& event) {
 }
 
 void Head::stop_agents(Urgency urgency) {
-  send(agents_.working(), to_agent::Stop{.urgency = urgency, .after_failure = failures_.first().has_value()});
+  const auto& failed = failures_.first();
+  send(agents_.working(), to_agent::Stop{.urgency = urgency,
+                                         .after_failure = failed.has_value(),
+                                         .reason = failed ? end_reason(*failed) : std::string()});
   if (urgency == Urgency::now) wake(Timer::abandon, kAgentMargin);
 }
 

@@ -22,9 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed,
-                    StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld, Allgather, RelayPort,
-                    SubtreeAllgather, ChildrenAllgathered>(message);
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, PrologLeft, NodeUsage, Provenance, MpiWaits,
+                    Probed, StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld, Allgather,
+                    RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -81,6 +81,12 @@ void Head::hide(const std::vector<std::string>& secrets) {
   if (secrets.empty()) return;
   for (const std::string& secret : secrets) settings_.secrets.add(secret);
   act(action::HideSecrets{secrets});
+}
+
+// An agent sends it only where it was asked to; without a prolog there is nothing to keep.
+void Head::on(AgentState& agent, from_agent::PrologLeft& left) {
+  if (!setup_) return refuse(agent, "message 'prolog_left', and the job has no prolog");
+  act(action::KeepProlog{agent.host, std::move(left)});
 }
 
 // A prolog that fails on one node ends the job before any rank was started on another.

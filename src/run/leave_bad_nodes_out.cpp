@@ -4,6 +4,7 @@
 #include "src/base/file.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/plan/node_inventory.hpp"
+#include "src/plan/node_range.hpp"
 #include "src/run/bad_node_memory.hpp"
 #include "src/run/check_nodes.hpp"
 
@@ -40,17 +41,21 @@ Result<void> plan_without(Prepared& job, const std::vector<health::BadNode>& lef
   const std::vector<std::string> hosts = hosts_of(left_out);
   job.allocation = without_hosts(std::move(job.allocation), hosts);
   job.allocation.evidence.push_back("left out by launch.check: " + list_of(hosts));
-  job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
+  if (!job.spec.resources.min_nodes) job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
   job.input.allocation = plan::with_stand_ins(job.allocation, job.spec);
   job.plan = TRY(plan::make_plan(job.input));
   return {};
+}
+
+std::size_t fewest_of(const Prepared& job) {
+  return plan::fewest_nodes(job.spec.resources, job.plan.nodes.size());
 }
 
 // Those that are remembered stay out of it where the others are enough; else they are looked at again.
 std::vector<health::BadNode> left_out_unseen(const Prepared& job, const health::BadNodes& memory,
                                              Instant now) {
   std::vector<health::BadNode> out = remembered_in(job.allocation, memory.all(now));
-  if (job.allocation.nodes.size() - out.size() < job.plan.nodes.size()) out.clear();
+  if (job.allocation.nodes.size() - out.size() < fewest_of(job)) out.clear();
   return out;
 }
 
@@ -88,7 +93,7 @@ Result<CheckedNodes> leave_bad_nodes_out(Prepared& job, const Environment& envir
     if (node.state == health::State::bad)
       out.left_out.push_back({node.host, health::text_of(node, health::State::bad), now});
   const std::size_t left = job.allocation.nodes.size() - out.left_out.size();
-  if (left < job.plan.nodes.size()) return fail(too_few(job.plan.nodes.size(), *out.report, left));
+  if (left < fewest_of(job)) return fail(too_few(fewest_of(job), *out.report, left));
   if (!out.left_out.empty()) TRY(plan_without(job, out.left_out));
   say(out, status);
   return out;

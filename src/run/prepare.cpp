@@ -12,6 +12,7 @@
 #include "src/plan/make_plan.hpp"
 #include "src/plan/nested_launcher.hpp"
 #include "src/plan/node_inventory.hpp"
+#include "src/plan/node_range.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/process/child.hpp"
 #include "src/process/mpi_flavour.hpp"
@@ -67,9 +68,9 @@ Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Pr
   Environment environment = request.environment;
   environment.merge(job.spec.environment.set);
   if (!job.adapter.command.empty()) {
-    const std::size_t nodes = job.allocation.nodes.size();
-    const auto asked = static_cast<std::size_t>(job.spec.resources.nodes.value_or(static_cast<int>(nodes)));
-    return trainer_protocol(asked, request.installation, environment);
+    const std::size_t nodes = plan::nodes_taken(job.spec.resources, job.allocation.nodes.size())
+                                  .value_or(job.allocation.nodes.size());
+    return trainer_protocol(nodes, request.installation, environment);
   }
   if (job.spec.command.empty()) return std::nullopt;
   // A program that is not there yet (a module brings it) is found missing when its rank starts.

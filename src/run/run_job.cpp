@@ -10,6 +10,7 @@
 #include "src/launch/launcher.hpp"
 #include "src/plan/agent_per_rank.hpp"
 #include "src/plan/job_checks.hpp"
+#include "src/plan/node_range.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/stop_signals.hpp"
 #include "src/record/event_log.hpp"
@@ -37,6 +38,7 @@ struct Context {
   std::optional<launch::BegunLauncher> begun = {};
   HeadStatusFile* status_file = nullptr;  // once there is a run directory
   Json checked = {};                      // what came of launch.check
+  KeptPrologs prologs = {};               // for further attempts
 };
 
 // What the agents get of a job that is planned, and how it is written down.
@@ -97,8 +99,13 @@ void name_wrap(const plan::JobSpec& spec, Outcome& outcome) {
           "launch.wrap.command has {}: install it on the nodes, or remove launch.wrap from the job", program);
 }
 
-Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
-                            const Context& context) {
+// With an agent per rank, several would have one host.
+KeptPrologs* prologs_of(const Prepared& job, Context& context) {
+  const bool none = job.spec.launch.retries == 0 || job.plan.mpi == plan::MpiProtocol::native;
+  return none ? nullptr : &context.prologs;
+}
+
+Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Context& context) {
   AttemptPlan plans = attempt_plan(job);
   const plan::Plan& plan = *plans.plan;
   plan::SecretValues secrets;
@@ -130,7 +137,8 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
        .questions = questions_of(job),
        .walltime = context.walltime,
        .scheduler_job = scheduler_job_of(job.allocation),
-       .input_rank = context.request.input_rank}));
+       .input_rank = context.request.input_rank,
+       .prologs = prologs_of(job, context)}));
   name_wrap(job.spec, outcome);
   hide(secrets, outcome);
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
@@ -180,9 +188,14 @@ void remember_lost(const Prepared& job, const Outcome& outcome, const Context& c
 }
 
 // Plans the job again for one more attempt, on good nodes.
-Result<void> plan_again(Prepared& job, const Attempts& attempts, const Context& context) {
+Result<void> plan_again(Prepared& job, const Attempts& attempts, const Outcome& outcome,
+                        const Context& context) {
+  const std::set<std::string> without = attempts.left_out(job.allocation);
+  job.input.previous = plan::PreviousAttempt{.ranks = job.plan.world_size(),
+                                             .reason = reason_of(outcome),
+                                             .left_out = {without.begin(), without.end()}};
   job.input.allocation = plan::with_stand_ins(TRY(attempts.without_bad_nodes(job.allocation)), job.spec);
-  job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
+  if (!job.spec.resources.min_nodes) job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
   ++job.input.attempt;
   job.plan = TRY(plan::make_plan(job.input));
   return write_further_attempt(job, context.request.installation.data);
@@ -233,7 +246,7 @@ struct Ran {
 
 // Attempt after attempt, until one ends well or another is not worth it.
 Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Context& context) {
-  Attempts attempts(job.spec.launch.retries, job.plan.nodes.size());
+  Attempts attempts(job.spec.launch.retries, plan::fewest_nodes(job.spec.resources, job.plan.nodes.size()));
   auto checked = check_first(job, std::move(launcher), context);
   Ran out{.last =
               checked ? run_planned(job, std::move(*checked), context) : fail(std::move(checked).error())};
@@ -246,7 +259,7 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Cont
     if (context.walltime.scheduler_end)
       context.walltime.scheduler_end = outcome.walltime.end;  // it may have been moved
     context.status.note(reason_of(outcome));
-    if (auto planned = plan_again(job, attempts, context); !planned) {
+    if (auto planned = plan_again(job, attempts, outcome, context); !planned) {
       context.status.note(planned.error().text());
       return out;
     }

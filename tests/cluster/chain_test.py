@@ -110,6 +110,27 @@ class Chain(chain_support.Case):
         last = lambda folder: sorted(path for path in pathlib.Path(self.folder, folder).rglob("*.safetensors"))[-1]
         self.assertEqual(last("ckpt").read_bytes(), last("whole-ckpt").read_bytes())
 
+    def test_links_of_a_range_take_what_they_get_and_have_the_bits_of_one_size(self):
+        ranged = TRAINING.replace("nodes: 1,", "nodes: 1-2,").replace("  seed: 5", "  shards: 4\n  seed: 5")
+        whole = self.wait_over(self.submit(ranged, 9, "--nodes", "1", "--set", "checkpoint.dir=whole-ckpt"))
+        self.assertEqual(self.ends(whole), ["done"])
+        self.cluster.wait_idle()
+        chain = self.submit(ranged, 9)
+        events = pathlib.Path(chain, "link-0001", "events.jsonl")
+        wait_until(lambda: events.exists() and '"saved":' in events.read_text(), 0.05)
+        # Of the nodes that the first link gives back, another job has the first claim to one.
+        root = lambda *words: self.cluster.run("head", [*words], user="root").stdout.strip()
+        other = root("sbatch", "--parsable", "--nodes=1", "--exclusive", "--priority=4294967293", "--chdir=/", "--output=/dev/null",
+                     "--wrap=sleep 600")
+        self.run_on("scancel", "--batch", "--signal=TERM", self.status(chain)["links"][-1]["job_id"])
+        status = self.wait_over(chain)
+        root("scancel", other)
+        self.assertEqual(self.ends(status), ["again", "done"], status)
+        plans = [json.loads(pathlib.Path(link["run_directory"], "plan.json").read_text()) for link in status["links"]]
+        self.assertEqual([len(plan["nodes"]) for plan in plans], [2, 1])
+        last = lambda folder: sorted(path for path in pathlib.Path(self.folder, folder).rglob("*.safetensors"))[-1]
+        self.assertEqual(last("ckpt").read_bytes(), last("whole-ckpt").read_bytes())
+
 
 if __name__ == "__main__":
     support.main()

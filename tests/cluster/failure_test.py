@@ -43,6 +43,21 @@ class Failure(support.Case):
         if self.slurm:
             self.cluster.wait_idle()
 
+    def test_a_retry_sets_up_its_new_node_alone(self):
+        """The node that stays takes over what its setup lines left; the spare one has its own."""
+        script = ('echo "$(hostname) $LEFT" >>starts; [ $DLRUN_ATTEMPT = 2 ] && exit 0; '
+                  'while [ $(wc -l <starts) -lt 2 ]; do sleep 0.1; done; [ $DLRUN_RANK = 1 ] && kill -9 $PPID; sleep 1000')
+        code, _, err = self.run_on(*self.prefix, DLRUN, "--allocation", "a.json", "--run-dir", "run", "--nodes", "2", "--tasks-per-node",
+                                   "1", "--retries", "1", "--set", "launch.grace=1s", "--set",
+                                   "environment.setup=[hostname >>setups, export LEFT=$(hostname)-$RANDOM]",
+                                   "--framework", "plain", "--", "bash", "-c", script)
+        self.assertEqual(code, 0, err)
+        lines = lambda name: pathlib.Path(self.folder, name).read_text().splitlines()
+        self.assertEqual(sorted(lines("setups")), ["n1", "n2", "n3"])
+        starts = lines("starts")
+        self.assertEqual([line.split()[0] for line in sorted(starts)], ["n1", "n1", "n2", "n3"])
+        self.assertEqual(len(set(starts)), 3, starts)
+
     def job(self, extra="", limit="0s"):
         """dlrun in a Slurm job with two ranks on each of four nodes, once all of them run."""
         process = self.start(*self.prefix, DLRUN, "--allocation", "a.json", "--run-dir", "run", "--tasks-per-node", "2",

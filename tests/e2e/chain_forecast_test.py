@@ -54,6 +54,17 @@ class ChainForecast(support.Case):
         self.assertIn("--time=0:02:00", script)
         self.assertFalse(self.exists("runs/small-1/job.sh"))
 
+    def test_a_range_of_nodes_has_a_forecast_for_each_size_that_was_measured(self):
+        for ranks, step in ((1, 0.5), (2, 0.3)):
+            os.makedirs(os.path.join(self.folder, f"runs/small-{ranks}"))
+            one = record(step=step)
+            one["attempts"][0]["ranks"] = [{}] * ranks
+            self.write(f"runs/small-{ranks}/record.json", json.dumps(one))
+        out, script, _ = self.forecast("--nodes", "1-2", "--set", "train.shards=4", "--epochs", "25", "--walltime", "2min")
+        self.assertIn("#SBATCH --nodes=1-2", script)
+        self.assertEqual([(size["ranks"], size["links"]) for size in out["sizes"]], [(1, 6), (2, 4)])
+        self.assertEqual((out["links"], out["training"]), (6, 500))  # enough for the slowest
+
     def test_people_are_told_the_same(self):
         self.measured()
         code, out, err = self.submit("--epochs", "25", "--walltime", "2min", "--mtbf", "2h")

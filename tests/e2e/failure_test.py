@@ -10,6 +10,26 @@ import sys
 
 import support
 
+# Rank 1 fails once rank 0 can hear of it; each rank writes down what it hears.
+HEARING = """\
+import json, os, sys, time
+sys.path.insert(0, {client!r})
+import dlrun_client
+attempt, rank = os.environ["DLRUN_ATTEMPT"], os.environ["DLRUN_RANK"]
+def changed(change):
+    open(f"heard-{{attempt}}-{{rank}}", "w").write(json.dumps(change))
+    sys.exit(0)
+with dlrun_client.connect() as dlrun:
+    dlrun.on_world_changed(changed)
+    for step in range(1000000):
+        if rank == "1" and os.path.exists("ready"):
+            sys.exit(3)
+        time.sleep(0.02)
+        dlrun.report(step=step + 1, every=0)
+        if rank == "0":
+            open("ready", "w").close()
+"""
+
 
 class Failure(support.Case):
     def test_a_failing_rank_gives_its_code_and_its_last_lines(self):
@@ -101,6 +121,33 @@ class Failure(support.Case):
         self.assertEqual(code, 0, err)
         self.assertEqual((len(self.read("tries").splitlines()), len(self.record()["attempts"])), (4, 4))
         self.assertNotIn("without", err)
+
+    def test_a_retry_takes_over_what_the_setup_lines_left(self):
+        setup = "[echo x >>setups, export LEFT=$RANDOM, ulimit -Sn 77, umask 027]"
+        script = 'echo "$LEFT $(ulimit -Sn) $(umask)" >>starts; exit $((DLRUN_ATTEMPT < 3))'
+        self.assertEqual(self.plain(script, "--retries", "2", "--set", f"environment.setup={setup}")[0], 0)
+        self.assertEqual(len(self.read("setups").splitlines()), 1)
+        starts = self.read("starts").splitlines()
+        self.assertEqual(len(starts), 3)
+        self.assertEqual(len(set(starts)), 1, starts)
+        self.assertRegex(starts[0], r"^\d+ 77 0027$")
+
+    def test_setup_lines_that_leave_a_process_run_again_in_a_retry(self):
+        setup = "[echo x >>setups, 'sleep 600 & echo $! >helper']"
+        script = "kill -0 $(cat helper) && exit $((DLRUN_ATTEMPT < 2))"
+        code, _, err = self.plain(script, "--retries", "1", "--set", f"environment.setup={setup}")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len(self.read("setups").splitlines()), 2)
+
+    def test_a_program_hears_why_it_is_ended_and_what_the_next_attempt_is(self):
+        self.write("program.py", HEARING.format(client=support.CLIENT))
+        code, _, err = self.dlrun("--tasks-per-node", "2", "--retries", "1", "--framework", "plain", "--", "python3", "program.py")
+        self.assertEqual(code, 0, err)
+        reason = "rank 1: exit code 3"
+        self.assertEqual(json.loads(self.read("heard-1-0")), [reason, True, 1, 2, 2, []])
+        heard = json.loads(self.read("heard-2-0"))
+        self.assertIn("exit code 3", heard[0])
+        self.assertEqual(heard[1:], [False, 2, 2, 2, []])
 
     def test_the_agent_has_more_open_files_than_its_ranks(self):
         """The soft limit is for programs: it goes to the ranks as it was."""

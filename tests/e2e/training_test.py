@@ -246,6 +246,16 @@ class Training(support.Case):
         self.assertEqual((values["submission_benchmark"], values["seed"], values["opt_name"], values["target_accuracy"]), ("mnist-cnn", 5, "sgd", 0.01))
         self.assertGreaterEqual(values["eval_accuracy"], 0.01)
 
+    def test_a_checkpoint_tells_what_its_bits_rest_on_and_a_resume_elsewhere_says_so_once(self):
+        self.assertEqual(self.train("first")[0], 0)
+        manifest = json.loads((self.newest("ckpt") / "manifest.json").read_text())
+        self.assertLessEqual({"instructions", "threads", "onednn"}, manifest["computed_with"].keys())
+        line = f"threads {manifest['computed_with']['threads']} in the checkpoint, 3 now"
+        code, out, err = self.train("second", "--set", "train.epochs=3", "--set", "environment.set.OMP_NUM_THREADS=3")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out.count("the last bits may differ from those of one run: "), 1, out)
+        self.assertIn(line, out)
+
     def test_a_benchmark_leaves_the_checkpoints_of_a_training_alone(self):
         code, out, err = self.train("training")
         self.assertEqual(code, 0, err)

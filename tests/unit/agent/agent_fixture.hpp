@@ -60,6 +60,10 @@ class Bench {
   std::string slice(const plan::NodeSlice& slice, bool heartbeat = false) {
     return says(to_agent::Slice{to_text(plan::to_json(slice)), heartbeat, std::nullopt});
   }
+  // What the prolog leaves is for a further attempt.
+  std::string slice_that_keeps_prolog(const plan::NodeSlice& slice) {
+    return says(to_agent::Slice{to_text(plan::to_json(slice)), false, std::nullopt, true});
+  }
 
   // Shortcuts to a phase, without its actions.
   void begin() { on(event::Begun{{}, 4711}); }
@@ -125,6 +129,9 @@ class Bench {
     return "start prolog";
   }
   static std::string text(const action::ReadProlog&) { return "read prolog"; }
+  static std::string text(const action::SetLimits& set) {
+    return "set limits " + agent::limits_text(set.limits);
+  }
   std::string text(const action::StartRanks& start) {
     environment = start.environment;
     return start.input_rank ? fmt::format("start ranks, input for {}", *start.input_rank) : "start ranks";

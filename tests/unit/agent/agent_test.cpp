@@ -119,6 +119,47 @@ TEST_CASE("with a prolog ranks start when every node is ready, from the environm
   CHECK(bench.environment == Environment::from_entries({"A=1"}));
 }
 
+TEST_CASE("a further attempt takes over what the prolog left, and runs none") {
+  const ProcessLimits limits{.soft = {{RLIMIT_NOFILE, 77}}, .umask = 022};
+  Bench first;
+  first.begin();
+  first.slice_that_keeps_prolog(with_prolog());
+  first.on(event::NodePrepared{});
+  first.on(event::LogsOpened{});
+  first.on(event::PrologExited{});
+  const Environment left = Environment::from_entries({"A=1"});
+  CHECK(first.on(event::PrologRead{left, limits}) ==
+        "say prolog_left limits={\"soft\":[[7,77]],\"umask\":18} (4 bytes); say prolog seconds=0.0");
+  Bench second;
+  second.begin();
+  CHECK(second.says(to_agent::KeptProlog{{"A=1"}, limits_text(limits)}).empty());
+  second.slice(with_prolog());
+  CHECK(second.on(event::NodePrepared{}) ==
+        "wake above 0; set limits {\"soft\":[[7,77]],\"umask\":18}; say prolog seconds=0.0");
+  CHECK(second.says(to_agent::Go{}) == "open /run/logs/0000-worker-0.log /run/logs/0001-worker-1.log");
+  CHECK(second.on(event::LogsOpened{}) == "start ranks");
+  CHECK(second.environment == left);
+}
+
+TEST_CASE("a prolog that leaves processes is not kept: they end with its attempt") {
+  Bench bench;
+  bench.begin();
+  bench.slice_that_keeps_prolog(with_prolog());
+  bench.on(event::NodePrepared{});
+  bench.on(event::LogsOpened{});
+  bench.on(event::PrologExited{});
+  CHECK(bench.on(event::PrologRead{Environment(), {}, event::LeftRunning::processes}) ==
+        "say prolog seconds=0.0");
+}
+
+TEST_CASE("what the head keeps of a prolog is refused where it is none") {
+  Bench bench;
+  bench.begin();
+  bench.says(to_agent::KeptProlog{{"A=1"}, "umask"});
+  bench.slice(with_prolog());
+  CHECK(bench.on(event::NodePrepared{}).find("say error ") != std::string::npos);
+}
+
 TEST_CASE("secrets that the prolog has read are told beside the event, not in it") {
   Bench bench;
   bench.prepare(with_prolog());
@@ -317,7 +358,9 @@ TEST_CASE("a rank's failure is told before the others are ended") {
         "say exited rank=1 code=3 signal=0 text=exit code 3; say failed rank=1 code=3 reason=exit code 3; "
         "wake supervisor 1.3");
   bench.now = 1.5;
-  CHECK(bench.on(event::SupervisorTick{}) == "say signalled signal=15; SIGTERM ranks; wake supervisor 11.5");
+  CHECK(bench.on(event::SupervisorTick{}) ==
+        "say signalled signal=15; tell ranks {\"ending\":\"rank 1: exit code 3\"}; SIGTERM ranks; "
+        "wake supervisor 11.5");
   CHECK(bench.exited(0, 0, SIGTERM).ends_with("end strays"));
 }
 
@@ -347,8 +390,8 @@ TEST_CASE("MPI_Abort ends the others at once") {
   bench.run(with_mpi(plan::MpiProtocol::pmix));
   CHECK(
       bench.on(event::MpiAborted{Rank(1), 7, "called MPI_Abort with code 7"}) ==
-      "say failed rank=1 code=7 reason=called MPI_Abort with code 7; say signalled signal=15; SIGTERM ranks; "
-      "wake supervisor 10");
+      "say failed rank=1 code=7 reason=called MPI_Abort with code 7; say signalled signal=15; "
+      "tell ranks {\"ending\":\"rank 1: called MPI_Abort with code 7\"}; SIGTERM ranks; wake supervisor 10");
 }
 
 TEST_CASE("a rank of an MPI job that never joined it has failed; one that left it in order has not") {

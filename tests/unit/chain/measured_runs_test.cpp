@@ -53,6 +53,25 @@ TEST_CASE("the newest run of this job with the same number of ranks is used, lin
   CHECK(named->timing.step.count() == doctest::Approx(0.1));
 }
 
+TEST_CASE("of a job with a range of nodes, the newest run of each size is used") {
+  const RunsFolder there;
+  there.add("flowers-1", record(2, 0.4, 1), 9);
+  there.add("flowers-2", record(4, 0.3, 1), 5);
+  there.add("flowers-3", record(4, 0.2, 1), 3);
+  there.add("flowers-4", record(16, 0.1, 1), 1);  // more than the range has
+  MeasureWanted wanted = kWanted;
+  wanted.min_ranks = 2, wanted.ranks = 8;
+  const auto runs = find_measured_sizes(there.path, {}, wanted).value();
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].ranks == 2);
+  CHECK(runs[1].timing.step.count() == doctest::Approx(0.2));
+  wanted.min_ranks = 5;
+  CHECK(find_measured_sizes(there.path, {}, wanted)
+            .error()
+            .text()
+            .find("has 4 rank(s), and this job has 5 to 8") != std::string::npos);
+}
+
 TEST_CASE("if no run fits, the error says why the newest ones do not") {
   const RunsFolder there;
   CHECK(find_measured(there.path, {}, kWanted).error().text().find("--probe 2min") != std::string::npos);

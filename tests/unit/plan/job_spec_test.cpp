@@ -253,6 +253,26 @@ TEST_CASE("a wrap needs a command, and ranks that are numbers") {
   CHECK(refused("{command: a, rank: [1]}").find("did you mean 'ranks'?") != std::string::npos);
 }
 
+TEST_CASE("a range of nodes, and where it would change the training") {
+  const auto resources = job("command: [x]\nresources: {nodes: 2-8}\n")->resources;
+  CHECK(resources.nodes == 8);
+  CHECK(resources.min_nodes == 2);
+  CHECK_FALSE(job("command: [x]\nresources: {nodes: 4-4}\n")->resources.min_nodes.has_value());
+  CHECK(error_of(job("command: [x]\nresources: {nodes: 8-2}\n")) ==
+        "job.yaml:2:20: resources.nodes: '8-2' ends before it begins\n  hint: write 2-8");
+  for (const char* bad : {"2-", "0-4", "2-8x", "2-4-8", "1-2000000"})
+    CHECK_MESSAGE(error_of(job(fmt::format("command: [x]\nresources: {{nodes: {}}}\n", bad)))
+                      .starts_with(fmt::format("job.yaml:2:20: resources.nodes: '{}' is not a range", bad)),
+                  bad);
+  const std::string train = "framework: builtin\nresources: {nodes: 1-2}\n";
+  CHECK(error_of(job(train + "train: {batch: 8}\n"))
+            .starts_with("job.yaml:2:20: resources.nodes is the range 1-2, and without train.shards"));
+  CHECK(job(train + "train: {shards: 8}\n").has_value());
+  CHECK(job(train + "train: {batch: 8}\nelastic: {}\n").has_value());
+  CHECK(error_of(job("command: [x]\nresources: {nodes: 1-2, chunks: [{nodes: 2}]}\n"))
+            .find("resources.nodes is a range") != std::string::npos);
+}
+
 TEST_CASE("elastic: how few may be left, and what does not go with it") {
   const std::string train = "framework: builtin\ntrain: {model: mnist-cnn}\n";
   CHECK_FALSE(job(train)->elastic.has_value());

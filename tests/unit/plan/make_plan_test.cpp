@@ -155,6 +155,33 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
         ErrorKind::allocation);
 }
 
+TEST_CASE("a further attempt tells what became of the one before, in one line of text") {
+  plan::PlanInput again = input("command: [x]\n", machine(2));
+  CHECK_FALSE(make_plan(again)->environment.contains("DLRUN_PREVIOUS_END"));
+  again.previous = plan::PreviousAttempt{.ranks = 8, .reason = "n2: lost\nmore", .left_out = {"n2", "n5"}};
+  const auto environment = make_plan(again)->environment;
+  CHECK(environment.at("DLRUN_PREVIOUS_SIZE") == "8");
+  CHECK(environment.at("DLRUN_PREVIOUS_END") == "n2: lost");
+  CHECK(environment.at("DLRUN_LEFT_OUT") == "n2,n5");
+  again.previous->reason = "\xff";
+  CHECK(make_plan(again)->environment.at("DLRUN_PREVIOUS_END") == "the attempt before failed");
+}
+
+TEST_CASE("a range of nodes: all of the allocation between its ends, and never fewer") {
+  const std::string text = "command: [x]\nresources: {nodes: 2-3}\n";
+  const auto on = [&](int count) {
+    std::vector<AllocatedNode> nodes;
+    for (int i = 1; i <= count; ++i) nodes.push_back(node(fmt::format("c{}", i), 1));
+    return make_plan(input(text, cluster_of(std::move(nodes))));
+  };
+  CHECK(on(2)->nodes.size() == 2);
+  CHECK(on(3)->nodes.size() == 3);
+  CHECK(on(5)->nodes.size() == 3);
+  CHECK(error_of(on(1)) ==
+        "job.yaml:2:20: the job asks for 2 to 3 nodes and the allocation has one: c1\n"
+        "  hint: ask the scheduler for 2 to 3 nodes, or run with --nodes 1");
+}
+
 TEST_CASE("fewer nodes than the allocation has: the first ones, in its order") {
   const auto plan = make_plan(input("command: [x]\nresources: {nodes: 2}\n",
                                     cluster_of({node("z", 1), node("a", 1), node("m", 1)})))

@@ -295,6 +295,24 @@ TEST_CASE("ranks may start once the prolog has ended on every node") {
   CHECK(world.recorded("prolog").size() == 3);
 }
 
+TEST_CASE(
+    "what a prolog leaves is kept for a further attempt, and is in no event; without a prolog it is "
+    "refused") {
+  World world(with_prolog(World::plan_of(2, 1)));
+  world.arrive();
+  world.say(1, from::PrologLeft{{"API_TOKEN=hunter2"}, "{}"});
+  const auto kept = world.actions<action::KeepProlog>();
+  REQUIRE(kept.size() == 1);
+  CHECK(kept[0].host == "n2");
+  CHECK(kept[0].left.entries == std::vector<std::string>{"API_TOKEN=hunter2"});
+  CHECK(world.recorded("prolog_left").empty());
+  World other(World::plan_of(1, 1));
+  other.arrive();
+  other.say(0, from::PrologLeft{{"A=1"}, "{}"});
+  CHECK(other.actions<action::KeepProlog>().empty());
+  CHECK(other.recorded("node_failed").size() == 1);
+}
+
 TEST_CASE("a prolog that fails on node 3 of 5 stops the others, and no rank is told to go") {
   World world(with_prolog(World::plan_of(5, 1)));
   world.arrive();

@@ -637,3 +637,19 @@ TEST_CASE("the scheduler is the one whose submit command is on PATH, and qsub is
   CHECK(contains(found(), "several schedulers are on PATH: sbatch (slurm), qsub (pbs)"));
   std::filesystem::remove_all(folder);
 }
+
+TEST_CASE("a range of nodes: in the scheduler's own form, else no job at all") {
+  SubmissionRequest request = small();
+  request.nodes = 8, request.min_nodes = 2;
+  request.tasks_per_node = 4;
+  const std::string slurm = lines_of(*make_slurm_submission(), request);
+  CHECK(contains(slurm, "#SBATCH --nodes=2-8\n#SBATCH --cpus-per-task=4\n"));
+  CHECK_FALSE(contains(slurm, "ntasks"));  // Slurm would grant the fewest nodes alone
+  request.tasks_per_node = 1;
+  CHECK(contains(lines_of(*make_lsf_submission(), request), "#BSUB -n 2,8\n"));
+  CHECK(contains(lines_of(*make_gridengine_submission(), request), "add \"-pe NAME 2-8\""));
+  request.cpus_per_task = 4;
+  CHECK(contains(lines_of(*make_lsf_submission(), request), "resources.nodes is 2-8, and LSF grants ranges"));
+  for (const auto& scheduler : {make_pbs_submission(), make_torque_submission(), make_flux_submission()})
+    CHECK(inexpressible_key(*scheduler, request)->key == "resources.nodes");
+}

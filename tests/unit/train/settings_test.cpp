@@ -76,3 +76,13 @@ TEST_CASE("finished under other settings is an error that names them and the way
         "  hint: to train with the new settings, set another folder: --set checkpoint.dir=ckpt2; or restore "
         "the settings");
 }
+
+TEST_CASE(
+    "another processor or library is said in one line, once; what one of the two does not tell is not") {
+  const Settings there{{"instructions", "AVX-512"}, {"threads", "4"}, {"onednn", "2.6.3"}};
+  CHECK(other_arithmetic(there, there).empty());
+  CHECK(other_arithmetic({}, there).empty());
+  CHECK(other_arithmetic(there, {{"instructions", "AVX2"}, {"threads", "2"}, {"processor", "x"}}) ==
+        "the last bits may differ from those of one run: instructions AVX-512 in the checkpoint, AVX2 now; "
+        "threads 4 in the checkpoint, 2 now");
+}
