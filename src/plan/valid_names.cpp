@@ -19,7 +19,8 @@ std::string as_job_name(std::string_view text) {
 }
 
 bool is_reserved_variable(std::string_view name) {
-  static constexpr std::array<std::string_view, 27> names{"DLRUN_RANK",
+  static constexpr std::array<std::string_view, 28> names{"DLRUN_RANK",
+                                                          "DLRUN_STAGE",
                                                           "DLRUN_SIZE",
                                                           "DLRUN_LOCAL_RANK",
                                                           "DLRUN_LOCAL_SIZE",
