@@ -22,7 +22,7 @@ struct Send {
   Order order = Order::in_turn;  // ahead: of all that waits, since others wait for it
 };
 
-enum class Alarm { beat, above, barriers, supervisor, head_answer, shutdown, relay };
+enum class Alarm { beat, above, barriers, supervisor, head_answer, shutdown, relay, stage };
 /// The driver answers at `when` with the event of this alarm. A later one of the same kind replaces it.
 struct WakeAt {
   Alarm alarm;
@@ -50,9 +50,20 @@ struct PrepareNode {  // -> NodePrepared
   std::shared_ptr<const plan::NodeSlice> slice;
   Environment environment;  // of the job
   std::string temporary_folder;
-  std::string log_level;  // of the agent's own log: DLRUN_LOG
+  std::string log_level;   // of the agent's own log: DLRUN_LOG
+  std::string node_local;  // the folder for what is staged "node-local"
 };
-struct OpenLogs {  // -> LogsOpened; the driver keeps them for what is started next
+// What the job stages.
+struct SurveyStage {};  // -> StageSurveyed
+struct ClaimStage {     // -> StageClaimed
+  std::string token;
+  Json sources;
+};
+struct CopyStage {  // -> StageMoved, StageCopied
+  protocol::to_agent::StageChain chain;
+};
+struct RemoveStage {};  // -> StageRemoved
+struct OpenLogs {       // -> LogsOpened; the driver keeps them for what is started next
   std::vector<std::string> paths;
 };
 struct StartProlog {  // -> PrologStarted, PrologExited
@@ -133,6 +144,7 @@ struct Exit {
 using Action =
     std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
                  action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode,
+                 action::SurveyStage, action::ClaimStage, action::CopyStage, action::RemoveStage,
                  action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
                  action::SignalRanks, action::SignalProlog, action::SignalDescendants, action::GiveInput,
                  action::EndInput, action::TellRanks, action::ProbeRanks, action::ReadStacks,

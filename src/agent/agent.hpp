@@ -30,6 +30,7 @@ class Agent {
   enum class Phase {
     waiting,  // for the slice
     preparing,
+    staging,
     opening_prolog_log,
     prolog,
     reading_prolog,
@@ -38,6 +39,7 @@ class Agent {
     starting,
     running,
     cleaning,  // the ranks have ended, or never were: strays
+    removing,  // what was staged
     closing,
     writing,
     done,
@@ -59,6 +61,8 @@ class Agent {
   void said(const protocol::to_agent::CheckRing& message);
   void said(const protocol::to_agent::ClaimPorts& message);
   void said(const protocol::to_agent::Slice& message);
+  void said(const protocol::to_agent::StageIn& message);
+  void said(const protocol::to_agent::StageChain& message);
   void said(const protocol::to_agent::Go&);
   void said(const protocol::to_agent::Allgathered& message);
   void said(const protocol::to_agent::Relay& message);
@@ -92,6 +96,12 @@ class Agent {
   void take(const event::RingChecked& event) { send(event.answer); }
   void take(const event::PortsClaimed& event);
   void take(const event::NodePrepared& event);
+  void take(const event::StageSurveyed& event);
+  void take(const event::StageClaimed& event);
+  void take(const event::StageMoved& event);
+  void take(const event::StageCopied& event);
+  void take(const event::StageRemoved& event);
+  void take(const event::StageDue&);
   void take(const event::LogsOpened& event);
   void take(const event::PrologStarted& event);
   void take(const event::PrologExited&);
@@ -148,6 +158,10 @@ class Agent {
   void parent_lost(const std::string& reason);
   void check_parent();
   Result<void> take_slice(const std::string& json);
+  void begin_setup();
+  void begin_staging();
+  void begin_prolog();
+  void close_ranks();
   void open_rank_logs();
   std::optional<Rank> find_input_rank();
   std::vector<std::string> gpus_of_ranks() const;
@@ -183,7 +197,9 @@ class Agent {
   std::optional<std::string> parent_lost_;  // why
   bool relay_alarm_ = false;
   std::optional<Rank> input_rank_;
-  Ticks prolog_began_{};
+  Ticks prolog_began_{}, staging_began_{};
+  bool stage_removed_ = false;         // before strays were looked for
+  std::optional<Error> stage_lost_;    // a connection, of which another node may know more
   int asked_by_signal_ = 0;            // for a checkpoint; 0: not
   int signal_if_deaf_ = 0;             // of the request at hand, unless ranks hear it on the control channel
   std::optional<int> told_to_end_by_;  // a signal to us

@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 7;
+inline constexpr int kVersion = 8;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -71,6 +71,17 @@ struct Slice {
   std::string json;                // plan::NodeSlice
   bool heartbeat = false;          // whether both sides beat: the stream crosses machines
   std::optional<Rank> input_rank;  // that reads dlrun's standard input
+};
+struct StageIn {      // what the first node found of the plan's items: each node looks for what it lacks
+  std::string token;  // that the agents prove to each other; empty: each has the run's
+  Json sources = {};  // as from_agent::StageSources has them
+};
+struct StageChain {                        // the bytes come from the node before, and go on to the one behind
+  std::vector<int> items = {};             // of the plan's, that are sent; none: the node lacks nothing
+  std::optional<NodeIndex> previous = {};  // where it is unset, this node reads the files
+  std::vector<std::string> addresses = {};  // of the node before
+  int port = 0;
+  std::optional<NodeIndex> next = {};
 };
 struct Go {};  // every node's prolog has ended well: ranks may start
 struct Allgathered {
@@ -128,10 +139,11 @@ struct Bye {};  // the agent has said Done: it may exit
 using ToAgent =
     std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
                  to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::Slice,
-                 to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
-                 to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup,
-                 to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend,
-                 to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+                 to_agent::StageIn, to_agent::StageChain, to_agent::Go, to_agent::Allgathered,
+                 to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather, to_agent::Stop,
+                 to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld, to_agent::ProbeRanks,
+                 to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume, to_agent::Input,
+                 to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -174,6 +186,22 @@ struct TakenPort {
 };
 struct PortsClaimed {
   std::vector<TakenPort> taken;  // those that could not be claimed
+};
+struct StageSources {  // of the first node: what there is to stage
+  Json sources = {};   // by the plan's items: {"fingerprint", "bytes", "files"}
+};
+struct StageNeeds {        // what a node lacks
+  std::vector<int> items;  // of the plan's
+  int port = 0;            // where the node behind may call
+  std::vector<std::string> addresses = {};
+};
+struct StageMoved {
+  std::int64_t bytes = 0;  // that have come so far
+};
+struct Staged {  // all items are where ranks will look for them
+  Seconds seconds{0};
+  std::int64_t bytes = 0;  // that came
+  int copied = 0;          // items; the others were there
 };
 struct PrologEnded {
   Seconds seconds{0};
@@ -299,7 +327,8 @@ struct Done {};
 
 using FromAgent = std::variant<
     from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::PrologEnded,
+    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::StageSources,
+    from_agent::StageNeeds, from_agent::StageMoved, from_agent::Staged, from_agent::PrologEnded,
     from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage,
     from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
     from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
