@@ -22,9 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed,
-                    StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld, Allgather, RelayPort,
-                    SubtreeAllgather, ChildrenAllgathered>(message);
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, StageNeeds, StageMoved, NodeUsage, Provenance,
+                    MpiWaits, Probed, StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld,
+                    Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -86,7 +86,9 @@ void Head::hide(const std::vector<std::string>& secrets) {
 // A prolog that fails on one node ends the job before any rank was started on another.
 void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
   if (!setup_) return refuse(agent, "message 'prolog', and the job has none");
+  if (stage_ && !stage_->is_staged(agent.node)) return refuse(agent, "message 'prolog' before 'staged'");
   setup_->ready(agent.node);
+  if (stage_ && !stage_->all_staged()) return;
   act(action::ShowPhase{setup_->phase()});
   if (!setup_->all_ready()) return;
   send(agents_.there(), to_agent::Go{});
