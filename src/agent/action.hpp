@@ -23,7 +23,7 @@ struct Send {
   Order order = Order::in_turn;  // ahead: of all that waits, since others wait for it
 };
 
-enum class Alarm { beat, above, barriers, supervisor, head_answer, shutdown, relay };
+enum class Alarm { beat, above, barriers, supervisor, head_answer, shutdown, relay, stage };
 /// The driver answers at `when` with the event of this alarm. A later one of the same kind replaces it.
 struct WakeAt {
   Alarm alarm;
@@ -51,9 +51,20 @@ struct PrepareNode {  // -> NodePrepared
   std::shared_ptr<const plan::NodeSlice> slice;
   Environment environment;  // of the job
   std::string temporary_folder;
-  std::string log_level;  // of the agent's own log: DLRUN_LOG
+  std::string log_level;   // of the agent's own log: DLRUN_LOG
+  std::string node_local;  // the folder for what is staged "node-local"
 };
-struct OpenLogs {  // -> LogsOpened; the driver keeps them for what is started next
+// What the job stages.
+struct SurveyStage {};  // -> StageSurveyed
+struct ClaimStage {     // -> StageClaimed
+  std::string token;
+  Json sources;
+};
+struct CopyStage {  // -> StageMoved, StageCopied
+  protocol::to_agent::StageChain chain;
+};
+struct RemoveStage {};  // -> StageRemoved
+struct OpenLogs {       // -> LogsOpened; the driver keeps them for what is started next
   std::vector<std::string> paths;
 };
 struct StartProlog {  // -> PrologStarted, PrologExited
@@ -134,6 +145,7 @@ struct Exit {
 
 }  // namespace action
 
+<<<<<<< HEAD
 using Action = std::variant<
     action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
     action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode, action::OpenLogs,
@@ -143,5 +155,29 @@ using Action = std::variant<
     action::TellAllgathered, action::OpenRelay, action::JoinParent, action::SendToParent,
     action::SendToChildren, action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
     action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
+||||||| e52f5a50
+using Action =
+    std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
+                 action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode,
+                 action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
+                 action::SignalRanks, action::SignalProlog, action::SignalDescendants, action::GiveInput,
+                 action::EndInput, action::TellRanks, action::ProbeRanks, action::ReadStacks,
+                 action::CheckGpus, action::WatchGpus, action::FindProvenance, action::TellAllgathered,
+                 action::OpenRelay, action::JoinParent, action::SendToParent, action::SendToChildren,
+                 action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
+                 action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
+=======
+using Action =
+    std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
+                 action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode,
+                 action::SurveyStage, action::ClaimStage, action::CopyStage, action::RemoveStage,
+                 action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
+                 action::SignalRanks, action::SignalProlog, action::SignalDescendants, action::GiveInput,
+                 action::EndInput, action::TellRanks, action::ProbeRanks, action::ReadStacks,
+                 action::CheckGpus, action::WatchGpus, action::FindProvenance, action::TellAllgathered,
+                 action::OpenRelay, action::JoinParent, action::SendToParent, action::SendToChildren,
+                 action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
+                 action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
+>>>>>>> w-stage
 
 }  // namespace dlrun::agent

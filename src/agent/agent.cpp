@@ -33,6 +33,13 @@ std::string temporary_folder(const Environment& environment) {
   return folder.starts_with('/') ? folder : "/tmp";
 }
 
+// The site's or the user's word, else what the scheduler made for the job.
+std::string node_local_folder(const Environment& environment) {
+  for (const char* name : {"DLRUN_NODE_LOCAL", "SLURM_TMPDIR"})
+    if (const std::string folder = environment.get(name); folder.starts_with('/')) return folder;
+  return temporary_folder(environment);
+}
+
 }  // namespace
 
 std::vector<Action> Agent::on(const Event& event, Ticks now) {
@@ -195,9 +202,10 @@ Result<void> Agent::take_slice(const std::string& json) {
                       Supervisor::Policy{.grace = slice_->plan.limits.grace,
                                          .grace_after_failure = slice_->plan.limits.grace_after_failure});
   phase_ = Phase::preparing;
+  const std::string node_local = node_local_folder(environment_);
   const std::string folder = temporary_folder(environment_), log_level = environment_.get(log::kVariable);
   environment_ = plan::filter_environment(environment_, slice_->plan.environment_rules);
-  act(action::PrepareNode{slice_, environment_, folder, log_level});
+  act(action::PrepareNode{slice_, environment_, folder, log_level, node_local});
   scrub_launcher_variables(environment_);
   return {};
 }
@@ -206,8 +214,23 @@ void Agent::take(const event::NodePrepared& event) {
   if (phase_ != Phase::preparing) return;
   if (!event.prepared) return give_up(event.prepared.error());
   wake(Alarm::above, Seconds(0));
+<<<<<<< HEAD
   if (slice_->plan.prolog.empty()) return open_rank_logs();
   if (kept_prolog_) return take_over_prolog();
+||||||| e52f5a50
+  if (slice_->plan.prolog.empty()) return open_rank_logs();
+=======
+  begin_setup();
+}
+
+// What is staged comes before the prolog, whose lines and checks may use it.
+void Agent::begin_setup() {
+  if (!slice_->plan.has_setup()) return open_rank_logs();
+  slice_->plan.stage.empty() ? begin_prolog() : begin_staging();
+}
+
+void Agent::begin_prolog() {
+>>>>>>> w-stage
   phase_ = Phase::opening_prolog_log;
   act(action::OpenLogs{{plan::prolog_log_path(slice_->plan, slice_->node)}});
 }

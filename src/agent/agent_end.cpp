@@ -2,6 +2,7 @@
 // agent's.
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "src/agent/agent.hpp"
 #include "src/base/json.hpp"
@@ -21,8 +22,9 @@ void Agent::said(const protocol::to_agent::Stop& message) {
 
 void Agent::stop(Supervisor::Urgency urgency, FailedElsewhere failed) {
   apply(supervisor_->on(Supervisor::Stop{urgency, failed == FailedElsewhere::yes}, now_));
-  const bool between = phase_ == Phase::preparing || phase_ == Phase::opening_prolog_log ||
-                       phase_ == Phase::ready || phase_ == Phase::opening_logs;
+  const bool between = phase_ == Phase::preparing || phase_ == Phase::staging ||
+                       phase_ == Phase::opening_prolog_log || phase_ == Phase::ready ||
+                       phase_ == Phase::opening_logs;
   if (between) nothing_to_run();
 }
 
@@ -83,13 +85,22 @@ void Agent::signal_own(int number) {
 
 void Agent::end_strays() {
   if (phase_ >= Phase::cleaning) return;
-  phase_ = Phase::cleaning;
-  act(action::EndStrays{});
+  const bool staging = std::exchange(phase_, Phase::cleaning) == Phase::staging;
+  if (!staging) return act(action::EndStrays{});
+  stage_removed_ = true;  // what copies is to end first
+  act(action::RemoveStage{});
 }
 
+// No process uses any more what was staged.
 void Agent::take(const event::StraysGone& event) {
-  phase_ = Phase::closing;
   strays_ = event.ended;
+  if (!slice_ || slice_->plan.stage.empty() || stage_removed_) return close_ranks();
+  phase_ = Phase::removing;
+  act(action::RemoveStage{});
+}
+
+void Agent::close_ranks() {
+  phase_ = Phase::closing;
   act(action::CloseRanks{});
 }
 

@@ -17,6 +17,7 @@
 #include "src/agent/open_files.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/relay_links.hpp"
+#include "src/agent/stage_in/stager.hpp"
 #include "src/base/json.hpp"
 #include "src/base/log.hpp"
 #include "src/base/type_name.hpp"
@@ -37,12 +38,14 @@ constexpr Seconds kFirstUsage{2}, kUsageInterval{5};
 
 class Driver {
  public:
-  Driver(const Environment& environment, int in, int out, std::optional<Token> token)
+  Driver(const Environment& environment, int in, int out, std::optional<Token> token, CleanupList cleanup)
       : environment_(environment),
         agent_(environment),
         node_(loop_, environment, ports_, [this](Event event) { take_of_node(std::move(event)); }),
         relay_(
             loop_, token, [this](Event event) { take(std::move(event)); }, [this] { drained_if_all(); }),
+        stager_(loop_, token, std::move(cleanup), environment,
+                [this](Event event) { take(std::move(event)); }),
         head_fd_(in),
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](Message message) { on_message(std::move(message)); },
@@ -66,7 +69,7 @@ class Driver {
   }
 
   void on_signal(const CaughtSignal& signal) {
-    if (signal.number == SIGCHLD) return node_.child_ended();
+    if (signal.number == SIGCHLD) return stager_.is_copying() ? void() : node_.child_ended();
     if (signal.number == SIGPIPE) return;
     ::getppid() == reaper_ ? take(event::Signalled{signal}) : take(event::ReaperGone{});
   }
@@ -173,6 +176,8 @@ class Driver {
         return event::ShutdownDue{};
       case Alarm::relay:
         return event::RelayDue{};
+      case Alarm::stage:
+        return event::StageDue{};
     }
     return event::ShutdownDue{};
   }
@@ -209,8 +214,13 @@ class Driver {
     auto opened =
         log::open(prepare.log_level, plan::agent_log_path(prepare.slice->plan, prepare.slice->node));
     if (!opened) take(event::Noted{opened.error().text()});
+    stager_.begin(prepare);
     node_.perform(prepare);
   }
+  void perform(const action::SurveyStage& survey) { stager_.perform(survey); }
+  void perform(const action::ClaimStage& claim) { stager_.perform(claim); }
+  void perform(const action::CopyStage& copy) { stager_.perform(copy); }
+  void perform(const action::RemoveStage& remove) { stager_.perform(remove); }
 
   template <class Other>
   void perform(const Other& action) {
@@ -246,6 +256,7 @@ class Driver {
              take(event::RingChecked{std::move(answer)});
            }}};
   RelayLinks relay_;
+  Stager stager_;
   NodeUsageMeter usage_;
   CpuEnergy energy_;
   GpuMeter gpus_{loop_};
@@ -258,10 +269,10 @@ class Driver {
 
 }  // namespace
 
-int serve(const Environment& environment, int in, int out, std::optional<Token> token) {
+int serve(const Environment& environment, int in, int out, std::optional<Token> token, CleanupList cleanup) {
   keep_topology_simple();
   ::prctl(PR_SET_NAME, "dlrun-agent");  // what ps and top show; it was started as /proc/self/exe
-  Driver driver(environment, in, out, token);
+  Driver driver(environment, in, out, token, std::move(cleanup));
   return driver.run();
 }
 

@@ -5,13 +5,14 @@
 
 #include <optional>
 
+#include "src/agent/stage_in/cleanup_list.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/token.hpp"
 
 namespace dlrun::agent {
 
 /// Serves one job over the descriptors `in` and `out` (taken over) and returns the process's exit code.
-/// `token`: of the run, where this agent was given one.
-int serve(const Environment& environment, int in, int out, std::optional<Token> token);
+/// `token`: of the run, where this agent was given one. `cleanup`: what the reaper removes.
+int serve(const Environment& environment, int in, int out, std::optional<Token> token, CleanupList cleanup);
 
 }  // namespace dlrun::agent

@@ -61,6 +61,22 @@ struct PortsClaimed {
 struct NodePrepared {
   Result<void> prepared;
 };
+struct StageSurveyed {
+  Result<Json> sources;  // as protocol::from_agent::StageSources has them
+};
+struct StageClaimed {
+  Result<protocol::from_agent::StageNeeds> needs;
+};
+struct StageMoved {
+  std::int64_t bytes = 0;  // so far
+};
+struct StageCopied {
+  Result<int> copied;  // how many items; `lost` where another node knows better why it is an Error
+  std::int64_t bytes = 0;
+};
+struct StageRemoved {
+  std::vector<std::string> left;  // what could not be
+};
 struct LogsOpened {
   Result<void> opened;
 };
@@ -193,13 +209,15 @@ struct SupervisorTick {};
 struct HeadAnswerDue {};
 struct ShutdownDue {};
 struct RelayDue {};
+struct StageDue {};
 
 }  // namespace event
 
 using Event = std::variant<
     event::Begun, event::HeadSaid, event::HeadMalformed, event::HeadGone, event::Drained, event::OutputWaits,
     event::Signalled, event::ReaperGone, event::InventoryTaken, event::ClockRead, event::NodeChecked,
-    event::PeersChecked, event::RingChecked, event::PortsClaimed, event::NodePrepared, event::LogsOpened,
+    event::PeersChecked, event::RingChecked, event::PortsClaimed, event::NodePrepared, event::StageSurveyed,
+    event::StageClaimed, event::StageMoved, event::StageCopied, event::StageRemoved, event::LogsOpened,
     event::PrologStarted, event::PrologExited, event::PrologRead, event::InterfaceChosen, event::RankStarted,
     event::RanksStarted, event::RanksTold, event::RanksProbed, event::StacksRead, event::StraysGone,
     event::RanksClosed, event::WritesDone, event::RankLines, event::UnfinishedLine, event::RankExited,
@@ -208,6 +226,6 @@ using Event = std::variant<
     event::ParentSaid, event::ParentLost, event::ChildSaid, event::RelayMalformed, event::GpusHeld,
     event::ProvenanceFound, event::Noted, event::WritesStalled, event::WritesResumed, event::Beat,
     event::AboveSeen, event::BarriersSeen, event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue,
-    event::RelayDue>;
+    event::RelayDue, event::StageDue>;
 
 }  // namespace dlrun::agent

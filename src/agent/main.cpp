@@ -32,7 +32,9 @@ int serve_standard_streams(const Environment& environment) {
   if (in < 0 || out < 0) return to_int(ExitCode::unavailable);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   ::close(STDIN_FILENO);
-  return run_under_reaper([&] { return serve(environment, in, out, std::nullopt); }, {in, out});
+  return run_under_reaper(
+      [&](CleanupList cleanup) { return serve(environment, in, out, std::nullopt, std::move(cleanup)); },
+      {in, out});
 }
 
 Result<Token> read_token(const std::string& file, const std::string& secret) {
@@ -80,7 +82,8 @@ Result<int> run(const std::vector<std::string>& words) {
   UniqueFd head = TRY(call_agent_port("the head", arguments.head, arguments.port, token,
                                       identity_of(environment), kConnectTimeout));
   const int fd = head.release();
-  return run_under_reaper([&] { return serve(environment, fd, -1, token); }, {fd});
+  return run_under_reaper(
+      [&](CleanupList cleanup) { return serve(environment, fd, -1, token, std::move(cleanup)); }, {fd});
 }
 
 void say(const std::string& text) {

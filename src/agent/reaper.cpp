@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/base/exit_code.hpp"
+#include "src/base/pipe.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/exit_status.hpp"
 #include "src/process/stop_signals.hpp"
@@ -47,13 +48,15 @@ void end_all() {
 
 }  // namespace
 
-int run_under_reaper(const std::function<int()>& work, const std::vector<int>& streams) {
+int run_under_reaper(const std::function<int(CleanupList)>& work, const std::vector<int>& streams) {
   sigset_t signals, before;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCHLD);
   for (const int number : stop_signals()) sigaddset(&signals, number);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
   if (!become_subreaper()) return to_int(ExitCode::internal);
+  auto cleanup = make_pipe();
+  if (!cleanup) return to_int(ExitCode::unavailable);
   const pid_t reaper = ::getpid(), agent = ::fork();
   if (agent < 0) return to_int(ExitCode::unavailable);
   if (agent == 0) {
@@ -62,12 +65,16 @@ int run_under_reaper(const std::function<int()>& work, const std::vector<int>& s
     // Schedulers end a job by killing a process group or a session at once: one of us two must outlive that.
     ::setsid();
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    return work();
+    cleanup->read.reset();
+    set_nonblocking(cleanup->write);
+    return work(CleanupList(std::move(cleanup->write)));
   }
   ::prctl(PR_SET_NAME, "dlrun-reaper");
   for (const int fd : streams) ::close(fd);
+  cleanup->write.reset();
   const ExitStatus status = wait_for(agent, signals);
   end_all();
+  remove_listed(cleanup->read.get());
   return status.code();
 }
 

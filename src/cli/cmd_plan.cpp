@@ -49,6 +49,9 @@ void print_plan(const job::Prepared& job, Console& console) {
   if (const std::string tuned = tuned_threads(job); !tuned.empty())
     console.out(fmt::format("threads    {}", tuned));
   for (const std::string& line : parallel_lines(plan)) console.out(line);
+  for (const plan::StageIn& item : plan.stage.items)
+    console.out(fmt::format("stage      {} -> {}/{} ({}{}{})", item.from, plan.stage.folder, item.name,
+                            item.to, item.unpack ? ", unpacked" : "", item.reuse ? ", kept" : ""));
   console.out("");
   print_plan_table(plan, console);
   for (const auto* warnings : {&job.spec.warnings, &job.allocation.warnings})

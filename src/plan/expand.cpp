@@ -11,6 +11,7 @@
 #include "src/plan/config_layers.hpp"
 #include "src/plan/script_word.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/plan/stage_in.hpp"
 #include "src/plan/valid_names.hpp"
 #include "src/plan/variables_in_text.hpp"
 
@@ -95,6 +96,8 @@ class Expander {
         if (value.kind == Kind::scalar) set_[name] = value.scalar;
     if (const Node* secrets = child_of(&tree, "environment.secrets"))
       patterns_ = yaml::as_text_list(*secrets, "").value_or(std::vector<std::string>{});
+    const Node* stage = child_of(&tree, "stage");
+    stages_ = stage != nullptr && !stage->items.empty();
   }
 
   Result<void> expand(Node& node, const std::string& path) {
@@ -128,6 +131,10 @@ class Expander {
       return set->second;
     if (is_secret(name, patterns_))
       return refuse(fmt::format("${} is a secret, which the plan and ps would show", name));
+    if (name == kStageVariable && stages_) return std::string(kStagePlaceholder);
+    if (name == kStageVariable)
+      return refuse("$DLRUN_STAGE is set in jobs that have a section 'stage' alone",
+                    "stage: [{from: /project/flowers.tar, to: node-local}]");
     if (differs_per_node(name)) return refuse(fmt::format("${} differs between nodes or ranks", name));
     if (const auto value = environment_.find(name)) return *value;
     if (scheduler_ == SchedulerVariables::may_come && is_of_scheduler(name)) return "$" + name;
@@ -145,6 +152,7 @@ class Expander {
   std::map<std::string, std::string> set_;
   std::vector<std::string> patterns_;
   std::vector<Expansion> changes_;
+  bool stages_ = false;  // the job does
 };
 
 // Refuses ~name: nobody wants a folder of that name.
@@ -180,6 +188,11 @@ Result<ExpandedTree> expand_variables(Node tree, const Environment& environment,
   Expander expander(tree, environment, scheduler);
   for (const std::string_view path : kPaths)
     if (Node* node = child_of(&tree, path)) TRY(expand_path(expander, *node, std::string(path)));
+  if (Node* stage = child_of(&tree, "stage"))
+    for (std::size_t i = 0; i < stage->items.size(); ++i)
+      for (const std::string_view key : {"from", "to"})
+        if (Node* path = child_of(&stage->items[i], key))
+          TRY(expand_path(expander, *path, fmt::format("stage[{}].{}", i, key)));
   if (Node* command = child_of(&tree, "command")) TRY(expand_command(expander, *command));
   return ExpandedTree{std::move(tree), expander.changes()};
 }

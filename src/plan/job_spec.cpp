@@ -533,14 +533,15 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   JobSpec spec;
   spec.base_directory = base;
   for (const std::string_view key :
-       {"name", "framework", "resources", "roles", "command", "environment", "launch", "checkpoint", "chain",
-        "parallel", "elastic", "bench", "train"})
+       {"name", "framework", "resources", "roles", "command", "stage", "environment", "launch", "checkpoint",
+        "chain", "parallel", "elastic", "bench", "train"})
     fields.known(key);
   TRY(fields.finish());
   spec.framework = TRY(fields.text_or("framework", ""));
   spec.resources = TRY(read_resources(TRY(section(fields, "resources"))));
   spec.roles = TRY(read_roles(TRY(section(fields, "roles"))));
   spec.command = TRY(read_command(fields.find("command")));
+  spec.stage = TRY(read_stage(fields, base));
   spec.environment = TRY(read_environment(TRY(section(fields, "environment")), base));
   spec.launch = TRY(read_launch(TRY(section(fields, "launch"))));
   spec.checkpoint = TRY(read_checkpoint(TRY(section(fields, "checkpoint")), base));

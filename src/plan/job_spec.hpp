@@ -23,6 +23,7 @@
 #include "src/plan/parallel.hpp"
 #include "src/plan/relay_use.hpp"
 #include "src/plan/ssh_spec.hpp"
+#include "src/plan/stage_in.hpp"
 #include "src/plan/valid_names.hpp"
 
 namespace dlrun::plan {
@@ -134,6 +135,7 @@ struct JobSpec {
   Resources resources;
   std::vector<RoleSpec> roles;
   Argv command;
+  std::vector<StageIn> stage = {};  // copied to each node before the ranks
   JobEnvironment environment;
   LaunchSpec launch;
   CheckpointSpec checkpoint;

@@ -108,6 +108,19 @@ Json to_json(const std::vector<GroupKind>& kinds) {
   return out;
 }
 
+// With the names of keys.
+Json stage_json(const std::vector<StageIn>& items) {
+  Json out = Json::array();
+  for (const StageIn& item : items)
+    out.push_back({{"from", item.from},
+                   {"to", item.to},
+                   {"as", item.name},
+                   {"unpack", item.unpack},
+                   {"reuse", item.reuse},
+                   {"time-limit", item.time_limit.count()}});
+  return out;
+}
+
 Json to_json(const ParallelSpec& parallel) {
   return {{"tensor", parallel.tensor},        {"pipeline", parallel.pipeline},
           {"context", parallel.context},      {"expert", parallel.expert},
@@ -161,6 +174,7 @@ Json to_json(const JobSpec& spec) {
   if (!spec.launch.memory.numa.empty()) out["launch"]["memory"] = spec.launch.memory.numa;
   if (spec.launch.memory.huge_pages != HugePages::as_the_system)
     out["launch"]["huge-pages"] = kHugePages.name(spec.launch.memory.huge_pages);
+  if (!spec.stage.empty()) out["stage"] = stage_json(spec.stage);
   if (spec.parallel) out["parallel"] = to_json(*spec.parallel);
   if (spec.elastic)
     out["elastic"] = {{"min-nodes", spec.elastic->min_nodes}, {"min-ranks", spec.elastic->min_ranks}};

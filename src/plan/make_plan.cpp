@@ -17,6 +17,8 @@
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/plan/stage_in.hpp"
+#include "src/plan/stage_paths.hpp"
 #include "src/plan/wrap.hpp"
 
 namespace dlrun::plan {
@@ -77,7 +79,13 @@ Result<std::optional<Elastic>> checked_elastic(const JobSpec& spec, const Plan& 
   return spec.elastic;
 }
 
-Prolog prolog_of(const JobEnvironment& environment) {
+// What is in an environment that was copied names the place where it was made: its own word is not enough.
+std::string activate_staged(const std::string& path) {
+  const std::string folder = shell_quote(path);
+  return fmt::format("source {0}/bin/activate && export VIRTUAL_ENV={0} PATH={0}/bin:\"$PATH\"", folder);
+}
+
+Prolog prolog_of(const JobEnvironment& environment, const Stage& stage) {
   Prolog out{.module_paths = environment.module_paths,
              .modules = environment.modules,
              .activate = {},
@@ -85,12 +93,15 @@ Prolog prolog_of(const JobEnvironment& environment) {
              .needs = {}};
   if (environment.activate.starts_with("venv:"))
     out.activate = "source " + shell_quote(environment.activate.substr(5) + "/bin/activate");
+  if (!stage.empty() && environment.activate.starts_with("venv:" + stage.folder + "/"))
+    out.activate = activate_staged(environment.activate.substr(5));
   if (environment.activate.starts_with("conda:"))
     out.activate = "eval \"$(\"${CONDA_EXE:-conda}\" shell.bash hook)\" && conda activate " +
                    shell_quote(environment.activate.substr(6));
   return out;
 }
 
+<<<<<<< HEAD
 // What a program said of its end may be long, and is anything; variables are text on one line.
 std::string reason_text(const std::string& reason) {
   constexpr std::size_t most = 1000;
@@ -109,6 +120,29 @@ EnvironmentChanges common_environment(const Plan& plan, const std::optional<Prev
   out["DLRUN_PREVIOUS_END"] = reason_text(previous->reason);
   out["DLRUN_LEFT_OUT"] = join(previous->left_out, ",");
   return out;
+||||||| e52f5a50
+EnvironmentChanges common_environment(const Plan& plan) {
+  return {{"DLRUN_SIZE", std::to_string(plan.world_size())},
+          {"DLRUN_NODES", std::to_string(plan.nodes.size())},
+          {"DLRUN_RUN_DIR", plan.run_directory},
+          {"DLRUN_JOB_ID", plan.job_id},
+          {"DLRUN_ATTEMPT", std::to_string(plan.attempt)}};
+=======
+EnvironmentChanges stage_variables(const Stage& stage) {
+  EnvironmentChanges out;
+  if (stage.empty()) return out;
+  out[std::string(kStageVariable)] = stage.folder;
+  for (const StageIn& item : stage.items) out[stage_variable(item.name)] = stage.folder + "/" + item.name;
+  return out;
+}
+
+EnvironmentChanges common_environment(const Plan& plan) {
+  return {{"DLRUN_SIZE", std::to_string(plan.world_size())},
+          {"DLRUN_NODES", std::to_string(plan.nodes.size())},
+          {"DLRUN_RUN_DIR", plan.run_directory},
+          {"DLRUN_JOB_ID", plan.job_id},
+          {"DLRUN_ATTEMPT", std::to_string(plan.attempt)}};
+>>>>>>> w-stage
 }
 
 void set_place(RankPlan& rank, int node_ranks) {
@@ -187,6 +221,9 @@ ContainerUse container_use(const Plan& plan, const RankPlan& rank, std::optional
                    .variables = {},
                    .copies = {}};
   if (plan.run_directory != plan.working_directory) out.folders.push_back(plan.run_directory);
+  if (!plan.stage.empty()) out.folders.push_back(plan.stage.folder);
+  for (const StageIn& item : plan.stage.items)
+    if (item.to.starts_with('/')) out.folders.push_back(item.to);
   for (const auto* changes :
        {&plan.environment, &rank.environment, &rank.defaults, &plan.interface_variables})
     for (const auto& [name, value] : *changes) {
@@ -216,7 +253,14 @@ EnvironmentChanges scheduler_variables(const Allocation& allocation, const Plan&
 }
 
 Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
+<<<<<<< HEAD
   plan.environment = common_environment(plan, input.previous);
+||||||| e52f5a50
+  plan.environment = common_environment(plan);
+=======
+  plan.environment = common_environment(plan);
+  plan.environment.merge(stage_variables(plan.stage));
+>>>>>>> w-stage
   plan.environment.merge(scheduler_variables(input.allocation, plan));
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
@@ -361,14 +405,8 @@ Seconds grace_after_failure(const PlanInput& input) {
   return own_trainer && !by_user ? std::min(grace, Seconds(2)) : grace;
 }
 
-}  // namespace
-
-std::string requested_mpi(const JobSpec& spec, const Adapter& adapter) {
-  if (spec.elastic) return "none";
-  return spec.launch.mpi == "auto" ? adapter.mpi : spec.launch.mpi;
-}
-
-Result<Plan> make_plan(const PlanInput& input) {
+// Of a job without placeholders.
+Result<Plan> plan_of(const PlanInput& input) {
   TRY(check_supported(input.spec));
   TRY(check_texts(input));
   Placed placed = TRY(place(input.spec, TRY(roles_of_job(input.spec, input.adapter)), input.allocation,
@@ -384,7 +422,8 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.run_directory = input.run_directory;
   plan.working_directory =
       input.working_directory.empty() ? input.spec.base_directory.string() : input.working_directory;
-  plan.prolog = prolog_of(input.spec.environment);
+  if (!input.spec.stage.empty()) plan.stage = {stage_folder(input.job_id), input.spec.stage};
+  plan.prolog = prolog_of(input.spec.environment, plan.stage);
   plan.environment_rules = input.spec.environment.rules;
   plan.limits = {.start_timeout = input.spec.launch.start_timeout,
                  .setup_timeout = input.spec.launch.setup_timeout,
@@ -416,6 +455,20 @@ Result<Plan> make_plan(const PlanInput& input) {
     TRY(fill_rank(plan.ranks[i], plan, input, facts, shares[i]));
   }
   return plan;
+}
+
+}  // namespace
+
+std::string requested_mpi(const JobSpec& spec, const Adapter& adapter) {
+  if (spec.elastic) return "none";
+  return spec.launch.mpi == "auto" ? adapter.mpi : spec.launch.mpi;
+}
+
+Result<Plan> make_plan(const PlanInput& input) {
+  if (input.spec.stage.empty()) return plan_of(input);
+  PlanInput with_paths = input;
+  with_paths.spec = with_stage_paths(input.spec, stage_folder(input.job_id));
+  return plan_of(with_paths);
 }
 
 }  // namespace dlrun::plan

@@ -17,6 +17,7 @@
 #include "src/plan/environment_rules.hpp"
 #include "src/plan/memory_policy.hpp"
 #include "src/plan/parallel.hpp"
+#include "src/plan/stage_in.hpp"
 
 namespace dlrun::plan {
 
@@ -64,6 +65,13 @@ struct NodePlan {
   const std::string& reached_by() const { return address ? *address : host.get(); }
 };
 
+// What is copied to each node before its prolog, and the folder below which ranks find it by name.
+struct Stage {
+  std::string folder = {};
+  std::vector<StageIn> items = {};
+  bool empty() const { return items.empty(); }
+};
+
 // Shell lines run once per node before its ranks, in this order; their environment is what the ranks start
 // from.
 struct Prolog {
@@ -96,6 +104,7 @@ struct Plan {
   MpiProtocol mpi = MpiProtocol::none;
   std::string working_directory;
   std::string run_directory;
+  Stage stage = {};
   Prolog prolog;
   EnvironmentChanges environment;  // common to all ranks
   EnvironmentRules environment_rules = {};
@@ -115,6 +124,8 @@ struct Plan {
   std::optional<int> rendezvous_port = {};  // for the rendezvous, which rank 0's program opens
 
   int world_size() const { return static_cast<int>(ranks.size()); }
+  /// Whether nodes have something to do before their ranks may start.
+  bool has_setup() const { return !prolog.empty() || !stage.empty(); }
 };
 
 // What one agent needs: the plan with only its own ranks in `ranks`, plus the shape of the whole.

@@ -221,6 +221,19 @@ Result<Prolog> prolog_from_json(const Json& json, std::string_view where) {
   return out;
 }
 
+// Only jobs that stage something have it.
+Result<Stage> stage_from_json(const Json& json, std::string_view where) {
+  Stage out;
+  if (!json.contains("stage")) return out;
+  const Json stage = TRY(field<Json>(json, "stage", where));
+  out.folder = TRY(field<std::string>(stage, "folder", where));
+  const Json items = TRY(field<Json>(stage, "items", where));
+  if (!items.is_array() || items.empty() || !out.folder.starts_with('/'))
+    return bad(where, "field 'stage' has no items, or no absolute folder");
+  for (const Json& item : items) out.items.push_back(TRY(stage_in_from_json(item, where)));
+  return out;
+}
+
 // Only elastic jobs have it.
 Result<std::optional<Elastic>> elastic_from_json(const Json& json, std::string_view where) {
   if (!json.contains("elastic")) return std::optional<Elastic>();
@@ -243,6 +256,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.mpi = TRY(named(json, "mpi", where, kMpiProtocols));
   out.working_directory = TRY(field<std::string>(json, "working_directory", where));
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
+  out.stage = TRY(stage_from_json(json, where));
   out.prolog = TRY(prolog_from_json(TRY(field<Json>(json, "prolog", where)), where));
   out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
   const Json rules = TRY(field<Json>(json, "environment_rules", where));
@@ -326,6 +340,11 @@ Json json_without_ranks(const Plan& plan) {
            {"hypothetical_nodes", plan.hypothetical_nodes},
            {"rendezvous_port", plan.rendezvous_port ? Json(*plan.rendezvous_port) : Json(nullptr)},
            {"nodes", std::move(nodes)}};
+  if (!plan.stage.empty()) {
+    Json items = Json::array();
+    for (const StageIn& item : plan.stage.items) items.push_back(to_json(item));
+    out["stage"] = {{"folder", plan.stage.folder}, {"items", std::move(items)}};
+  }
   if (plan.memory.is_set()) out["memory"] = to_json(plan.memory);
   if (plan.elastic)
     out["elastic"] = {{"min_nodes", plan.elastic->min_nodes}, {"min_ranks", plan.elastic->min_ranks}};

@@ -103,6 +103,14 @@ inline Result<void> read(NodeIndex& into, const Json& value, Range range) {
   return {};
 }
 
+inline Json write(std::optional<NodeIndex> value, Range) {
+  return value ? Json(value->get()) : Json(nullptr);
+}
+inline Result<void> read(std::optional<NodeIndex>& into, const Json& value, Range range) {
+  if (value.is_null()) return into.reset(), Result<void>();
+  return read(into.emplace(), value, range);
+}
+
 inline Json write(std::optional<Rank> value, Range) {
   return value ? Json(value->get()) : Json(nullptr);
 }

@@ -119,11 +119,23 @@ inline constexpr auto format_of<to_agent::Slice> = Format("slice",
                                                           field("keep_prolog", &to_agent::Slice::keep_prolog),
                                                           body(&to_agent::Slice::json));
 template <>
+<<<<<<< HEAD
 inline constexpr auto format_of<to_agent::KeptProlog> = Format("kept_prolog",
                                                                field("limits", &to_agent::KeptProlog::limits),
                                                                nul_ended("entries",
                                                                          &to_agent::KeptProlog::entries));
 template <>
+||||||| e52f5a50
+=======
+inline constexpr auto format_of<to_agent::StageIn> = Format(
+    "stage_in", field("sources", &to_agent::StageIn::sources, Shape::list), body(&to_agent::StageIn::token));
+template <>
+inline constexpr auto format_of<to_agent::StageChain> = Format(
+    "stage_chain", field("items", &to_agent::StageChain::items),
+    field("previous", &to_agent::StageChain::previous), field("addresses", &to_agent::StageChain::addresses),
+    field("port", &to_agent::StageChain::port, kPortOrNone), field("next", &to_agent::StageChain::next));
+template <>
+>>>>>>> w-stage
 inline constexpr auto format_of<to_agent::Go> = Format("go");
 template <>
 inline constexpr auto format_of<to_agent::Allgathered> = Format("allgathered",
@@ -223,6 +235,21 @@ inline constexpr auto format_of<from_agent::Inventory> =
 template <>
 inline constexpr auto format_of<from_agent::PortsClaimed> =
     Format("claimed", field("taken", &from_agent::PortsClaimed::taken));
+template <>
+inline constexpr auto format_of<from_agent::StageSources> =
+    Format("stage_sources", field("sources", &from_agent::StageSources::sources, Shape::list));
+template <>
+inline constexpr auto format_of<from_agent::StageNeeds> =
+    Format("stage_needs", field("items", &from_agent::StageNeeds::items),
+           field("port", &from_agent::StageNeeds::port, kPortOrNone),
+           field("addresses", &from_agent::StageNeeds::addresses));
+template <>
+inline constexpr auto format_of<from_agent::StageMoved> =
+    Format("stage_moved", field("bytes", &from_agent::StageMoved::bytes, kBytes));
+template <>
+inline constexpr auto format_of<from_agent::Staged> =
+    Format("staged", field("seconds", &from_agent::Staged::seconds),
+           field("bytes", &from_agent::Staged::bytes, kBytes), field("copied", &from_agent::Staged::copied));
 template <>
 inline constexpr auto format_of<from_agent::PrologEnded> =
     Format("prolog", field("seconds", &from_agent::PrologEnded::seconds),

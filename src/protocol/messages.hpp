@@ -78,6 +78,17 @@ struct KeptProlog {  // what a prolog left there in an attempt before, ahead of 
   std::vector<std::string> entries;  // NAME=VALUE
   std::string limits;                // agent::ProcessLimits, as JSON
 };
+struct StageIn {      // what the first node found of the plan's items: each node looks for what it lacks
+  std::string token;  // that the agents prove to each other; empty: each has the run's
+  Json sources = {};  // as from_agent::StageSources has them
+};
+struct StageChain {                        // the bytes come from the node before, and go on to the one behind
+  std::vector<int> items = {};             // of the plan's, that are sent; none: the node lacks nothing
+  std::optional<NodeIndex> previous = {};  // where it is unset, this node reads the files
+  std::vector<std::string> addresses = {};  // of the node before
+  int port = 0;
+  std::optional<NodeIndex> next = {};
+};
 struct Go {};  // every node's prolog has ended well: ranks may start
 struct Allgathered {
   std::string key;
@@ -134,11 +145,26 @@ struct Bye {};  // the agent has said Done: it may exit
 
 using ToAgent =
     std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
+<<<<<<< HEAD
                  to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::KeptProlog,
                  to_agent::Slice, to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
                  to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup,
                  to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend,
                  to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+||||||| e52f5a50
+                 to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::Slice,
+                 to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
+                 to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup,
+                 to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend,
+                 to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+=======
+                 to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::Slice,
+                 to_agent::StageIn, to_agent::StageChain, to_agent::Go, to_agent::Allgathered,
+                 to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather, to_agent::Stop,
+                 to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld, to_agent::ProbeRanks,
+                 to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume, to_agent::Input,
+                 to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+>>>>>>> w-stage
 
 /// From an agent to the head.
 namespace from_agent {
@@ -181,6 +207,22 @@ struct TakenPort {
 };
 struct PortsClaimed {
   std::vector<TakenPort> taken;  // those that could not be claimed
+};
+struct StageSources {  // of the first node: what there is to stage
+  Json sources = {};   // by the plan's items: {"fingerprint", "bytes", "files"}
+};
+struct StageNeeds {        // what a node lacks
+  std::vector<int> items;  // of the plan's
+  int port = 0;            // where the node behind may call
+  std::vector<std::string> addresses = {};
+};
+struct StageMoved {
+  std::int64_t bytes = 0;  // that have come so far
+};
+struct Staged {  // all items are where ranks will look for them
+  Seconds seconds{0};
+  std::int64_t bytes = 0;  // that came
+  int copied = 0;          // items; the others were there
 };
 struct PrologEnded {
   Seconds seconds{0};
@@ -308,6 +350,7 @@ struct Done {};
 
 }  // namespace from_agent
 
+<<<<<<< HEAD
 using FromAgent =
     std::variant<from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
                  from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed,
@@ -321,5 +364,31 @@ using FromAgent =
                  from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
                  from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
                  from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+||||||| e52f5a50
+using FromAgent = std::variant<
+    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::PrologEnded,
+    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage,
+    from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
+    from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
+    from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
+    from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::StacksRead,
+    from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
+    from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+    from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+=======
+using FromAgent = std::variant<
+    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::StageSources,
+    from_agent::StageNeeds, from_agent::StageMoved, from_agent::Staged, from_agent::PrologEnded,
+    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage,
+    from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
+    from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
+    from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
+    from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::StacksRead,
+    from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
+    from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+    from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+>>>>>>> w-stage
 
 }  // namespace dlrun::protocol

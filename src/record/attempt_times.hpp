@@ -16,6 +16,7 @@ class AttemptTimes {
  public:
   explicit AttemptTimes(Ticks began) : time_(began), steps_(began) {}
 
+  void staged(Seconds took) { time_.staged(took); }
   void rank_started(Ticks now) { time_.rank_started(now); }
   void all_started(Ticks now) { time_.all_started(now); }
   void rank_exited(Ticks now) { time_.rank_exited(now); }

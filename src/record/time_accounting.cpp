@@ -19,12 +19,14 @@ double in_milliseconds(Seconds time) {
 }  // namespace
 
 Json to_json(const TimeParts& parts) {
-  return {{"start", in_milliseconds(parts.start)},
-          {"useful", in_milliseconds(parts.useful)},
-          {"checkpoint", in_milliseconds(parts.checkpoint)},
-          {"lost", in_milliseconds(parts.lost)},
-          {"idle", in_milliseconds(parts.idle)},
-          {"total", in_milliseconds(parts.total)}};
+  Json out{{"start", in_milliseconds(parts.start)},
+           {"useful", in_milliseconds(parts.useful)},
+           {"checkpoint", in_milliseconds(parts.checkpoint)},
+           {"lost", in_milliseconds(parts.lost)},
+           {"idle", in_milliseconds(parts.idle)},
+           {"total", in_milliseconds(parts.total)}};
+  if (parts.staging.count() > 0) out["staging"] = in_milliseconds(parts.staging);
+  return out;
 }
 
 Result<TimeParts> time_parts_from_json(const Json& json, const std::string& where) {
@@ -33,6 +35,7 @@ Result<TimeParts> time_parts_from_json(const Json& json, const std::string& wher
                                    std::pair("checkpoint", &out.checkpoint), std::pair("lost", &out.lost),
                                    std::pair("idle", &out.idle), std::pair("total", &out.total)})
     *part = Seconds(TRY(field<double>(json, name, where)));
+  if (json.contains("staging")) out.staging = Seconds(TRY(field<double>(json, "staging", where)));
   return out;
 }
 
@@ -40,6 +43,7 @@ TimeParts sum_of(const std::vector<TimeParts>& attempts, Seconds total) {
   TimeParts out;
   for (const TimeParts& one : attempts) {
     out.start += one.start;
+    out.staging += one.staging;
     out.useful += one.useful;
     out.checkpoint += one.checkpoint;
     out.lost += one.lost;
@@ -83,6 +87,7 @@ TimeParts TimeAccounting::conclude(End end, Ticks now) const {
   // A program that reports no steps works to its end; else its last step tells.
   const Ticks worked = end == End::done ? to : std::clamp(last_step_.value_or(to), from, to);
   out.start = between(began_, from);
+  out.staging = std::min(staging_, out.start);
   // The last checkpoint of a run that was stopped stands behind the work that it keeps.
   const Seconds inside = end == End::done ? checkpoints_.total() : checkpoints_.before_last();
   out.useful = std::max(between(from, kept) - inside, Seconds(0));

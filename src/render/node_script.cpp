@@ -158,6 +158,14 @@ Json checks_context(const Plan& plan, NodeIndex node) {
   return out;
 }
 
+Json stage_context(const plan::Stage& stage) {
+  if (stage.empty()) return nullptr;
+  Json items = Json::array();
+  for (const plan::StageIn& item : stage.items)
+    items.push_back({{"name", item.name}, {"from", item.from}, {"how", item.unpack ? "unpack" : "link"}});
+  return {{"folder", stage.folder}, {"items", std::move(items)}};
+}
+
 Json plan_context(const Plan& plan) {
   Json activate = nullptr;
   if (!plan.prolog.activate.empty())
@@ -168,6 +176,7 @@ Json plan_context(const Plan& plan) {
           {"job_id", one_line(plan.job_id)},
           {"node_count", plan.nodes.size()},
           {"has_prolog", !plan.prolog.empty()},
+          {"stage", stage_context(plan.stage)},
           {"uses_modules", !plan.prolog.module_paths.empty() || !plan.prolog.modules.empty()},
           {"module_paths", module_paths_context(plan)},
           {"has_modules", !plan.prolog.modules.empty()},
@@ -188,6 +197,7 @@ Json plan_context(const Plan& plan) {
 Plan example() {
   Plan plan;
   plan.prolog = {.module_paths = {"p"}, .modules = {"m"}, .activate = "a", .setup = {"s"}, .needs = {{"n"}}};
+  plan.stage = {.folder = "/s", .items = {{.name = "s", .from = "/f"}}};
   plan.environment = {{"A", "a"}, {"A_TOKEN", "a"}};
   plan.mpi = MpiProtocol::pmix;
   plan.checks = {{"c"}};

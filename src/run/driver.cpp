@@ -406,11 +406,12 @@ class Driver {
     return outcome;
   }
 
-  // Agents that have said all or were dismissed, and the processes that started them.
+  // Agents that have said all or were dismissed, and the processes that started them; where something was
+  // staged, also the reapers of agents that were killed, which remove it.
   std::vector<pid_t> leaving() {
     std::vector<pid_t> out = parts_.launcher->children();
     for (const AgentConnection& agent : agents_)
-      if (agent.pid && head_.may_leave(agent.node)) out.push_back(*agent.pid);
+      if (agent.pid && (head_.may_leave(agent.node) || !plan_->stage.empty())) out.push_back(*agent.pid);
     return out;
   }
 

@@ -116,7 +116,7 @@ void Head::send_slices() {
   for (const AgentState& agent : agents_) heartbeat_.heard(agent.node.get(), now_);
   act(action::SendSlices{settings_.input_rank});
   if (settings_.collectives == Collectives::by_tree) begin_relay();
-  plan().prolog.empty() ? watch_start() : watch_setup();
+  plan().has_setup() ? watch_setup() : watch_start();
 }
 
 // Agents without a slice have started nothing and go when their streams end.
@@ -129,6 +129,7 @@ void Head::dismiss_agents() {
 // The prolog may bring data and take long. It has a limit of its own, and who still works at it is said.
 void Head::watch_setup() {
   setup_.emplace(plan(), now_);
+  if (!plan().stage.empty()) return watch_stage();
   act(action::ShowPhase{setup_->phase()});
   on_woken(Timer::setup);
 }
@@ -150,6 +151,8 @@ void Head::on_woken(Timer timer) {
       return check_for_hangs();
     case Timer::setup:
       return say_setup();
+    case Timer::stage:
+      return say_stage();
     case Timer::start:
       return check_started();
     case Timer::supervisor:

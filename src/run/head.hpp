@@ -33,6 +33,7 @@
 #include "src/run/regrouping.hpp"
 #include "src/run/setup_watch.hpp"
 #include "src/run/stack_round.hpp"
+#include "src/run/stage_watch.hpp"
 #include "src/run/stall_notice.hpp"
 #include "src/run/startup.hpp"
 
@@ -44,7 +45,7 @@ enum class Agents { on_this_machine, across_machines };
 struct HeadSettings {
   std::string launcher;  // its name
   Collectives collectives = Collectives::by_head;
-  std::string relay_token = {};  // of the tree; empty: the agents have one
+  std::string relay_token = {};  // of the tree, and of what is staged; empty: the agents have one
   Agents agents = Agents::across_machines;
   plan::NodeQuestions questions = {};   // what the scheduler did not tell of the nodes
   std::string scheduler_job = {};       // "Slurm, job 17"; empty outside of a scheduler's job
@@ -100,7 +101,15 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::Ready& ready);
   void on(AgentState& agent, const protocol::from_agent::Inventory& told);
   void on(AgentState& agent, const protocol::from_agent::PortsClaimed& claimed);
+<<<<<<< HEAD
   void on(AgentState& agent, protocol::from_agent::PrologLeft& left);
+||||||| e52f5a50
+=======
+  void on(AgentState& agent, const protocol::from_agent::StageSources& found);
+  void on(AgentState& agent, protocol::from_agent::StageNeeds& needs);
+  void on(AgentState& agent, const protocol::from_agent::StageMoved& moved);
+  void on(AgentState& agent, const protocol::from_agent::Staged& staged);
+>>>>>>> w-stage
   void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
   void on(AgentState& agent, const protocol::from_agent::NodeUsage& told);
   void on(AgentState& agent, const protocol::from_agent::Provenance& told);
@@ -140,6 +149,9 @@ class Head {
   bool has_relay(AgentState& agent, std::string_view message);
   std::vector<NodeIndex> present(const std::vector<NodeIndex>& nodes) const;
   void dismiss_agents();
+  bool has_stage(AgentState& agent, std::string_view message);
+  void watch_stage();
+  void say_stage();
   void watch_setup();
   void say_setup();
   void watch_start();
@@ -225,6 +237,7 @@ class Head {
   FoundProvenance provenance_;
   StopSignals stop_signals_;
   Cancellation cancellation_;
+  std::optional<StageWatch> stage_;          // where the job stages something, from then on
   std::optional<SetupWatch> setup_;          // where the job has a prolog, once the agents have their slices
   std::vector<std::string> launcher_notes_;  // held for a moment
   Ticks said_alive_{};

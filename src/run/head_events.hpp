@@ -24,6 +24,7 @@ enum class Timer {
   beat,        // a sign of life to the agents, and who has given none
   hang,        // has the job stopped moving?
   setup,       // launch.setup-timeout, and a word where the prolog takes long
+  stage,       // stage.time-limit, and how far it is
   start,       // launch.start-timeout of the ranks
   supervisor,  // its failure window, its grace period
   told,        // no more signals of one cancellation are awaited

@@ -22,9 +22,19 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
+<<<<<<< HEAD
   return !is_one_of<Alive, Ready, Inventory, PortsClaimed, PrologLeft, NodeUsage, Provenance, MpiWaits,
                     Probed, StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld, Allgather,
                     RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
+||||||| e52f5a50
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed,
+                    StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld, Allgather, RelayPort,
+                    SubtreeAllgather, ChildrenAllgathered>(message);
+=======
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, StageNeeds, StageMoved, NodeUsage, Provenance,
+                    MpiWaits, Probed, StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld,
+                    Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
+>>>>>>> w-stage
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -92,7 +102,9 @@ void Head::on(AgentState& agent, from_agent::PrologLeft& left) {
 // A prolog that fails on one node ends the job before any rank was started on another.
 void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
   if (!setup_) return refuse(agent, "message 'prolog', and the job has none");
+  if (stage_ && !stage_->is_staged(agent.node)) return refuse(agent, "message 'prolog' before 'staged'");
   setup_->ready(agent.node);
+  if (stage_ && !stage_->all_staged()) return;
   act(action::ShowPhase{setup_->phase()});
   if (!setup_->all_ready()) return;
   send(agents_.there(), to_agent::Go{});

@@ -16,6 +16,8 @@ class SetupWatch {
  public:
   SetupWatch(const plan::Plan& plan, Ticks began);
 
+  /// The time counts from here: before, other things were waited for.
+  void begin(Ticks now) { began_ = now; }
   void ready(NodeIndex node) { waiting_.erase(node.get()); }
   bool all_ready() const { return waiting_.empty(); }
   // Nodes that are not ready although the limit has passed.

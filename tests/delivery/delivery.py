@@ -47,7 +47,8 @@ KNOWN = {
          "framework": "by its variables", "process": "by the number of ranks: check_plan", "mpi": "bootstrap: check_environment; worlds: e2e-mpi",
          "working_directory": "check_place", "run_directory": "by DLRUN_RUN_DIR", "prolog": {}, "environment": "check_environment",
          "environment_rules": {}, "interface_variables": "check_interface", "limits": {}, "files": "check_files", "checks": "check_files",
-         "hypothetical_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}, "elastic": {}, "memory": {}, "parallel": {}},
+         "hypothetical_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}, "elastic": {}, "memory": {}, "parallel": {}, "stage": {}},
+    "stage": {"folder": "check_stage", "items": "check_stage"},
     "parallel": {"sizes": "check_groups", "order": "check_groups"},
     "memory": {"numa": "e2e-environment", "huge_pages": "e2e-environment"},
     "elastic": {"min_nodes": "unit: regrouping_test", "min_ranks": "unit: regrouping_test"},
@@ -67,6 +68,7 @@ def unknown_keys(plan):
     found = [key for key in plan if key not in KNOWN[""]]
     for part in ("prolog", "environment_rules", "limits"):
         found += [f"{part}.{key}" for key in plan[part] if key not in KNOWN[part]]
+    found += [f"stage.{key}" for key in plan.get("stage", {}) if key not in KNOWN["stage"]]
     found += [f"parallel.{key}" for key in plan.get("parallel", {}) if key not in KNOWN["parallel"]]
     for part in ("nodes", "ranks"):
         found += [f"{part}[].{key}" for item in plan[part] for key in item if key not in KNOWN[part]]
@@ -115,6 +117,7 @@ class Delivery:
             before = len(self.errors)
             self.check_place(rank, dump)
             self.check_groups(rank, dump)
+            self.check_stage(dump)
             self.check_environment(rank, dump)
             self.check_prolog(rank, dump)
             self.check_ports(rank, dump)
@@ -133,6 +136,15 @@ class Delivery:
     def check_plan(self):
         self.same("hypothetical_nodes", self.plan["hypothetical_nodes"], False)
         self.same("ranks that were started", len(self.ranks), len(self.plan["ranks"]))
+
+    def check_stage(self, dump):
+        stage = self.plan.get("stage")
+        if stage is None:
+            return
+        self.same("DLRUN_STAGE", dump["environment"].get("DLRUN_STAGE"), stage["folder"])
+        for item in stage["items"]:
+            variable = "DLRUN_STAGE_" + "".join(c.upper() if c.isalnum() else "_" for c in item["name"])
+            self.same(variable, dump["environment"].get(variable), f"{stage['folder']}/{item['name']}")
 
     def check_files(self):
         for name, content in self.plan["files"].items():

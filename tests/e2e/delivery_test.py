@@ -79,6 +79,25 @@ class Delivered(support.Case):
                   and name.startswith(("VIRTUAL_ENV", "PS1", "MODULE", "LOADEDMODULES", "_LMFILES_", "__Modules", "__MODULES", "BASH_", "MANPATH", "LMOD"))}
         return self.is_delivered(run, dumps, prolog={**self.PROLOG, **theirs, "PATH": env["PATH"]}, **how)
 
+    def test_what_is_staged_is_at_the_variables_and_a_staged_environment_is_activated(self):
+        self.write("words", "one\n")
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", f"{self.folder}/env"], check=True)
+        subprocess.run(["tar", "-czf", f"{self.folder}/env.tar.gz", "-C", f"{self.folder}/env", "."], check=True)
+        run, dumps = self.run_job(self.job(environment="stage: [{from: words}]\n"))
+        delivered = self.is_delivered(run, dumps)
+        folder = delivered.plan["stage"]["folder"]
+        self.assertFalse(os.path.exists(folder))
+        self.by_hand(run, dumps)
+        self.assertEqual(pathlib.Path(f"{folder}/words").read_text(), "one\n")
+        shutil.rmtree(folder)
+        self.write("staged.yaml", "stage: [{from: env.tar.gz, unpack: true}, {from: words, to: shm}]\nenvironment: {activate: 'venv:$DLRUN_STAGE/env'}\n"
+                   "command: [sh, -c, 'cat $DLRUN_STAGE_WORDS && echo $VIRTUAL_ENV && command -v python3 && python3 -c \"import sys; print(sys.prefix)\"']\n")
+        code, out, err = self.dlrun("--quiet", "--run-dir", "staged", "staged.yaml")
+        self.assertEqual(code, 0, err)
+        folder = json.loads(pathlib.Path(f"{self.folder}/staged/plan.json").read_text())["stage"]["folder"]
+        self.assertEqual([line.partition("] ")[2] or line for line in out.splitlines()],
+                         ["one", f"{folder}/env", f"{folder}/env/bin/python3", f"{folder}/env"])
+
     def test_the_comparison_knows_every_key_and_finds_what_is_missing(self):
         self.assertEqual(delivery.unchecked_keys(), [])
         run, dumps = self.run_job(self.job())

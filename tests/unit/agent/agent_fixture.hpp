@@ -97,8 +97,8 @@ class Bench {
     return message.body.empty() ? out : fmt::format("{} ({} bytes)", out, message.body.size());
   }
   static std::string text(const action::WakeAt& wake) {
-    constexpr std::array<std::string_view, 7> names{"beat",        "above",    "barriers", "supervisor",
-                                                    "head-answer", "shutdown", "relay"};
+    constexpr std::array<std::string_view, 8> names{"beat",        "above",    "barriers", "supervisor",
+                                                    "head-answer", "shutdown", "relay",    "stage"};
     return fmt::format("wake {} {:g}", names.at(static_cast<std::size_t>(wake.alarm)),
                        Seconds(wake.when - dlrun::test::at(0)).count());
   }
@@ -123,6 +123,16 @@ class Bench {
     environment = prepare.environment;
     return "prepare node below " + prepare.temporary_folder;
   }
+  static std::string text(const action::SurveyStage&) { return "survey stage"; }
+  static std::string text(const action::ClaimStage& claim) {
+    return fmt::format("claim stage {} with {}", to_text(claim.sources), claim.token);
+  }
+  static std::string text(const action::CopyStage& copy) {
+    return fmt::format("copy {} items{}{}", copy.chain.items.size(),
+                       copy.chain.previous ? fmt::format(" from {}", *copy.chain.previous) : std::string(),
+                       copy.chain.next ? fmt::format(" to {}", *copy.chain.next) : std::string());
+  }
+  static std::string text(const action::RemoveStage&) { return "remove stage"; }
   static std::string text(const action::OpenLogs& open) { return "open " + join(open.paths, " "); }
   std::string text(const action::StartProlog& start) {
     environment = start.environment;

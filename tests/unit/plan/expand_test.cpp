@@ -103,6 +103,18 @@ TEST_CASE("what is unset, differs per rank or is a secret is refused with its pl
         std::string::npos);
 }
 
+TEST_CASE("the folder of what is staged is a path of jobs that stage something") {
+  CHECK(changes("stage: [{from: $SCRATCH/a, to: ~/local}]\ncommand: [cat, --in=$DLRUN_STAGE/a]\n"
+                "environment: {activate: 'venv:$DLRUN_STAGE/env'}\n") ==
+        "environment.activate=venv:/DLRUN_STAGE/env\n"
+        "stage[0].from=/scratch/ann/a\n"
+        "stage[0].to=/home/ann/local\n"
+        "command[1]=--in=/DLRUN_STAGE/a\n");
+  CHECK(changes("command: [cat, $DLRUN_STAGE/a]\n") ==
+        "job.yaml:1:16: command[1]: $DLRUN_STAGE is set in jobs that have a section 'stage' alone\n"
+        "  hint: stage: [{from: /project/flowers.tar, to: node-local}]");
+}
+
 TEST_CASE("a job that is submitted may name what its scheduler will set") {
   const std::string job = "checkpoint: {dir: $SCRATCH/$SLURM_JOB_ID}\n";
   CHECK_FALSE(expanded(job));

@@ -69,6 +69,7 @@ TEST_CASE("dlrun-job(5) lists exactly the keys that a job file can have") {
       {"launch.ssh", "launch: {ssh: {@: 1}}"},
       {"checkpoint", "checkpoint: {@: 1}"},
       {"chain", "chain: {@: 1}"},
+      {"stage", "stage: [{from: a, @: 1}]"},
       {"parallel", "parallel: {@: 1}"},
       {"elastic", "elastic: {@: 1}"},
       {"bench", "bench: {@: 1}"}};

@@ -1,0 +1,184 @@
+// What is staged: read, sent through a chain of "nodes" of this process, and written as it was.
+#include "src/agent/stage_in/transfer.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/agent/stage_in/block_queue.hpp"
+#include "src/agent/stage_in/source_reader.hpp"
+#include "src/agent/stage_in/tree_writer.hpp"
+#include "src/agent/stage_in/unpacker.hpp"
+#include "src/base/file.hpp"
+#include "src/process/command.hpp"
+#include "tests/unit/folder.hpp"
+
+using namespace dlrun;
+using namespace dlrun::agent;
+namespace fs = std::filesystem;
+
+namespace {
+
+plan::StageIn item_of(const fs::path& from, bool unpack = false) {
+  return {.name = "item", .from = from.string(), .unpack = unpack};
+}
+
+/// What the first node alone does.
+Result<void> copy(const plan::StageIn& item, const fs::path& to,
+                  const std::function<void()>& meanwhile = {}) {
+  Transfer transfer{.items = {item},
+                    .sent = {0},
+                    .folders = {{0, to}},
+                    .sources = {TRY(survey_source(item))},
+                    .environment = Environment::of_this_process()};
+  if (meanwhile) meanwhile();
+  StageControl control;
+  return run_transfer(transfer, control);
+}
+
+void shell(const fs::path& folder, const std::string& line) {
+  const auto done = run_command({.argv = {"sh", "-c", line},
+                                 .environment = Environment::of_this_process(),
+                                 .working_directory = folder.string()});
+  REQUIRE(done.has_value());
+  REQUIRE_MESSAGE(done->status.success(), done->err);
+}
+
+std::string stream_of(const SourceTree& tree) {
+  std::string out;
+  BlockWriter writer([&](const Block& block) {
+    out += *block;
+    return true;
+  });
+  REQUIRE(read_source(tree, 0, writer));
+  REQUIRE(end_stream(writer));
+  return out;
+}
+
+Result<void> write(const std::string& stream, const fs::path& to) {
+  std::size_t used = 0;
+  const auto next = [&](std::size_t maximum) -> Result<std::string_view> {
+    const std::string_view out = std::string_view(stream).substr(used, std::min<std::size_t>(maximum, 1000));
+    used += out.size();
+    return out;
+  };
+  return StreamReader(next, {0},
+                      [&](int) -> Result<std::unique_ptr<EntrySink>> {
+                        return std::unique_ptr<EntrySink>(std::make_unique<TreeWriter>(to));
+                      })
+      .run();
+}
+
+}  // namespace
+
+TEST_CASE("a folder arrives as it was: names, modes, times, links, empty folders and files") {
+  const dlrun::test::Folder folder;
+  shell(
+      folder.path,
+      "mkdir -p 'from/a b' from/empty from/locked && printf x > 'from/a b/new\nline' && : > from/none && "
+      "head -c 3000000 /dev/urandom > from/large && ln -s large from/link && ln -s /nowhere from/dangling && "
+      "printf '#!/bin/sh\n' > from/run && chmod 755 from/run && printf y > from/locked/y && chmod 555 "
+      "from/locked && "
+      "touch -d '2001-02-03 04:05:06.789' from/run && mkdir to");
+  REQUIRE(copy(item_of(folder.path / "from"), folder.path / "to"));
+  shell(folder.path,
+        "diff -r --no-dereference from to/item && "
+        "(cd from && find . -printf '%P|%y|%m|%T@|%l\\n' | sort) > one && "
+        "(cd to/item && find . -printf '%P|%y|%m|%T@|%l\\n' | sort) > two && diff one two >&2");
+  shell(folder.path, "chmod 755 from/locked to/item/locked");
+}
+
+TEST_CASE("a single file arrives, also where a link leads to it") {
+  const dlrun::test::Folder folder;
+  shell(folder.path, "printf content > file && ln -s file link && mkdir to");
+  REQUIRE(copy(item_of(folder.path / "link"), folder.path / "to"));
+  CHECK(read_file(folder.path / "to/item").value() == "content");
+}
+
+TEST_CASE("what is missing, cannot be copied or changes meanwhile is named") {
+  const dlrun::test::Folder folder;
+  shell(folder.path, "mkdir from to && mkfifo from/pipe && printf x > file");
+  CHECK(copy(item_of(folder.path / "nowhere"), folder.path / "to").error().what ==
+        (folder.path / "nowhere").string() + " cannot be staged: No such file or directory");
+  CHECK(copy(item_of(folder.path / "from"), folder.path / "to").error().what ==
+        (folder.path / "from/pipe").string() + " cannot be staged: it is no file, folder or link");
+  const auto changed = copy(item_of(folder.path / "file"), folder.path / "to",
+                            [&] { shell(folder.path, "printf y >> file"); });
+  CHECK(changed.error().what ==
+        (folder.path / "file").string() + " cannot be staged: it changed while it was read");
+  const auto full = copy(item_of(folder.path / "file"), folder.path / "gone");
+  CHECK(full.error().kind == ErrorKind::io);
+  CHECK(full.error().what.starts_with("cannot write " + (folder.path / "gone/item").string()));
+}
+
+TEST_CASE("a byte that changes on its way is found") {
+  const dlrun::test::Folder folder;
+  shell(folder.path, "mkdir from && printf '0123456789' > from/file");
+  const std::string stream = stream_of(survey_source(item_of(folder.path / "from")).value());
+  REQUIRE(write(stream, folder.path / "good"));
+  std::string damaged = stream;
+  damaged[damaged.find("0123456789") + 4] = 'x';
+  CHECK(write(damaged, folder.path / "bad").error().what ==
+        "'file' came with another checksum than it was read with");
+  CHECK(write(stream.substr(0, stream.size() - 3), folder.path / "short").error().kind == ErrorKind::lost);
+}
+
+TEST_CASE("paths that leave their item, and things written through a link, are refused") {
+  for (const char* path : {"../x", "a/../../x", "/x", "a//x", "./x", "x/"}) CHECK_FALSE(is_path_below(path));
+  CHECK(is_path_below("a b/..c/\n"));
+  const dlrun::test::Folder folder;
+  using Kind = StageEntry::Kind;
+  const auto item = encode({.kind = Kind::item}), root = encode({.kind = Kind::folder, .mode = 0755});
+  CHECK(write(item + root + encode({.kind = Kind::file, .path = "../x"}), folder.path / "a").error().kind ==
+        ErrorKind::internal);
+  CHECK(write(item + root + encode({.kind = Kind::link, .path = "l", .target = "/tmp"}) +
+                  encode({.kind = Kind::file, .path = "l/x"}),
+              folder.path / "b")
+            .error()
+            .what == "'l/x' is staged before its folder");
+}
+
+TEST_CASE("archives are unpacked on their way, whatever compresses them") {
+  const dlrun::test::Folder folder;
+  shell(folder.path,
+        "mkdir -p from/d && printf x > from/d/x && head -c 200000 /dev/zero > from/zero && ln -s d from/l");
+  for (const std::string option : {"", "-z", "-J"}) {
+    CAPTURE(option);
+    shell(folder.path, "rm -rf to a.tar && mkdir to && tar -c " + option + " -f a.tar -C from .");
+    REQUIRE(copy(item_of(folder.path / "a.tar", true), folder.path / "to"));
+    shell(folder.path, "diff -r from to/item");
+  }
+}
+
+TEST_CASE("an archive with names or links that lead out of its folder is refused by name") {
+  const dlrun::test::Folder folder;
+  shell(folder.path,
+        "printf x > x && mkdir sub && ln -s ../../etc leave && ln -s /etc/passwd absolute && ln -s /bin/sh "
+        "program && "
+        "tar -cPf up.tar -C sub ../x && tar -cPf root.tar \"$PWD/x\" && tar -cf leave.tar leave && "
+        "tar -cf absolute.tar absolute && tar -cf program.tar program && printf 'no archive' > text.tar");
+  const auto said = [&](const std::string& name) {
+    shell(folder.path, "rm -rf to && mkdir to");
+    const auto copied = copy(item_of(folder.path / name, true), folder.path / "to");
+    return copied ? std::string("fine") : copied.error().what.substr((folder.path / name).string().size());
+  };
+  CHECK(said("up.tar") == " cannot be unpacked: it has names that lead out of its folder");
+  CHECK(said("root.tar") == " cannot be unpacked: it has names that lead out of its folder");
+  CHECK(said("leave.tar") == " cannot be unpacked: its link leave -> ../../etc leads out of its folder");
+  CHECK(said("absolute.tar") ==
+        " cannot be unpacked: its link absolute -> /etc/passwd leads out of its folder");
+  CHECK(said("program.tar") == "fine");
+  CHECK(said("text.tar").starts_with(" cannot be unpacked: it is no tar archive"));
+}
+
+TEST_CASE("a transfer that waits for another node ends when it is stopped") {
+  StageControl control;
+  NextNode next;
+  control.stop();
+  CHECK_FALSE(next.await(control));
+  BlockQueue queue(control);
+  CHECK_FALSE(queue.push(std::make_shared<const std::string>("x")));
+  CHECK(queue.pop() == nullptr);
+  CHECK(control.result().error().kind == ErrorKind::lost);
+}
