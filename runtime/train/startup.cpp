@@ -179,7 +179,7 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   TRY(std::move(loaded).map([&](DataParts parts) { out.data = std::move(parts); }));
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
   TRY(std::move(connected));
-  if (out.comm->rank() == rank) return {};
+  if (out.comm->rank() == rank || out.comm->elastic() != nullptr) return {};
   // Started by something that does not say which rank this is: only now is it known.
   take(out, TRY(make_engine(spec, environment, shape, out.comm->rank())));
   return {};

@@ -29,7 +29,7 @@ struct StepTotals {
   Requests requests;  // those of any rank
 };
 
-inline constexpr std::size_t totals_slots = 6;
+inline constexpr std::size_t totals_slots = 7;
 
 inline void store(const StepTotals& mine, std::span<float> slots) {
   slots[0] = static_cast<float>(mine.totals.loss_sum);
@@ -38,12 +38,13 @@ inline void store(const StepTotals& mine, std::span<float> slots) {
   slots[3] = mine.requests.save ? 1.0F : 0.0F;
   slots[4] = mine.requests.stop ? 1.0F : 0.0F;
   slots[5] = static_cast<float>(mine.totals.generator_loss_sum);
+  slots[6] = mine.requests.regroup ? 1.0F : 0.0F;
 }
 
 inline StepTotals load(std::span<const float> slots) {
   return {
       .totals = {.loss_sum = slots[0], .correct = slots[1], .rows = slots[2], .generator_loss_sum = slots[5]},
-      .requests = {.save = slots[3] > 0, .stop = slots[4] > 0}};
+      .requests = {.save = slots[3] > 0, .stop = slots[4] > 0, .regroup = slots[6] > 0}};
 }
 
 }  // namespace dlrun::runtime
