@@ -2,6 +2,9 @@
 // it. Who interrupts the command takes nothing back: the head goes on.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "src/cli/command.hpp"
 #include "src/record/hosts_request.hpp"
 #include "src/report/run_view.hpp"

@@ -3,6 +3,9 @@
 // Pure.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "src/base/result.hpp"
 #include "src/plan/make_plan.hpp"
 

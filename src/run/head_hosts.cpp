@@ -1,6 +1,7 @@
 // What the head does where somebody asks for other nodes: ranks of a node leave behind a step, and the others
 // take their shards. Whatever cannot be is refused as a whole, with the reason.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "src/base/strings.hpp"

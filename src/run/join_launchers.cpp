@@ -4,8 +4,9 @@
 
 namespace dlrun::job {
 
-Result<void> JoinLaunchers::start(NodeIndex node, PlanPtr alone, std::unique_ptr<launch::Launcher> launcher,
-                                  EventLoop& loop, launch::LaunchCallbacks callbacks) {
+Result<void> JoinLaunchers::start(NodeIndex node, std::shared_ptr<const plan::Plan> alone,
+                                  std::unique_ptr<launch::Launcher> launcher, EventLoop& loop,
+                                  launch::LaunchCallbacks callbacks) {
   One& one = all_[node];
   one.launcher.reset();  // of an earlier try; it refers to its plan
   one = {std::move(alone), std::move(launcher)};
