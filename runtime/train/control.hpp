@@ -14,8 +14,9 @@ namespace dlrun::runtime {
 
 // What was asked for since the last look.
 struct Requests {
-  bool save = false;  // write a checkpoint and go on
-  bool stop = false;  // write a checkpoint and end
+  bool save = false;     // write a checkpoint and go on
+  bool stop = false;     // write a checkpoint and end
+  bool regroup = false;  // leave the elastic world behind this step, for another one
 };
 
 class ControlChannel {

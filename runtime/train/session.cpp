@@ -24,6 +24,7 @@
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
+#include "src/base/units.hpp"
 #include "src/base/version.hpp"
 
 namespace dlrun::runtime {
@@ -83,6 +84,23 @@ Result<std::filesystem::path> metrics_folder(const TrainSpec& spec, const Enviro
   return folder;
 }
 
+// A rank that joins a run while it trains is told the number of its shards; unset: it begins with the others.
+Result<std::optional<int>> shards_to_join(const Environment& environment) {
+  const auto told = environment.find("DLRUN_JOIN");
+  if (!told) return std::optional<int>();
+  const auto shards = parse_integer(*told, 2, 1 << 20);
+  if (!shards) return fail(ErrorKind::usage, "DLRUN_JOIN is '{}', not a number of shards", *told);
+  return std::optional(static_cast<int>(*shards));
+}
+
+// As its agent knows it: in an elastic world ranks are numbered anew.
+Result<int> rank_of(const Environment& environment, Communicator& comm) {
+  if (comm.elastic() == nullptr) return comm.rank();
+  const auto rank = parse_integer(environment.get("DLRUN_RANK"), 0, 1 << 30);
+  if (!rank) return fail(ErrorKind::usage, "DLRUN_RANK is '{}', not a rank", environment.get("DLRUN_RANK"));
+  return static_cast<int>(*rank);
+}
+
 class Session {
  public:
   Session(const TrainSpec& spec, const Environment& environment, Ticks begin)
@@ -92,18 +110,17 @@ class Session {
         stop_request_(environment.get("DLRUN_CHECKPOINT_REQUEST")) {}
 
   Result<Ending> run() {
-    TRY(prepare(spec_, environment_, prepared_));
+    const std::optional<int> joined = TRY(shards_to_join(environment_));
+    TRY(prepare_as(joined));
     handle_mapped_faults();  // an MPI may have set a handler of its own
     Communicator& comm = *prepared_.comm;
-    reporter_.emplace(ControlChannel::open(environment_.get("DLRUN_CONTROL"), comm.rank()), comm.rank(),
-                      begin_);
-    TRY(check_agreement(spec_, prepared_));
-    TRY(say_where());
-    reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
-    TRY(check_shards());
-    TRY(check_sharded_state());
-    const Position start = TRY(start_position());
-    const std::optional<int> shards = TRY(shards_of_training());
+    reporter_.emplace(
+        ControlChannel::open(environment_.get("DLRUN_CONTROL"), TRY(rank_of(environment_, comm))),
+        comm.rank(), begin_);
+    const Start begun = joined ? TRY(join_later(*joined)) : TRY(start_together());
+    const Position start = begun.position;
+    const std::optional<int> shards = begun.shards;
+    if (comm.elastic() != nullptr && shards) tell_training(*shards);
     std::filesystem::path folder;
     if (comm.rank() == 0) {
       folder = TRY(metrics_folder(spec_, environment_));
@@ -127,10 +144,11 @@ class Session {
                      .check_finished = check_finished_,
                      .take_over = [this](const Position& position) { return take_over(position); },
                      .tensor = prepared_.groups.tensor(),
-                     .trace = trace ? &*trace : nullptr},
+                     .trace = trace ? &*trace : nullptr,
+                     .hand_over = [this] { hand_over(); }},
                     start);
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
-    if (trace) TRY(trace->finish());
+    if (trace && ending != Ending::left) TRY(trace->finish());
     reporter_->close();
     TRY(comm.finish());
     return ending;
@@ -156,6 +174,55 @@ class Session {
     }
     return fmt::format("tensor groups of {} ranks: {} of the model's {} parameters on rank 0",
                        prepared_.groups.ranks(), here, whole);
+  }
+
+  struct Start {
+    Position position;
+    std::optional<int> shards;
+  };
+
+  // The number of shards may be that of the first ranks: who comes later is told.
+  Result<void> prepare_as(const std::optional<int>& shards_to_join) {
+    if (!shards_to_join) return prepare(spec_, environment_, prepared_);
+    if (!spec_.shards || spec_.trace)
+      return fail(Error{.kind = ErrorKind::usage,
+                        .what = spec_.trace ? "train.trace is set, and a trace has the ranks that began it"
+                                            : "a rank cannot join a training without shards",
+                        .hint = "remove train.trace to let ranks join"});
+    const auto of_job = spec_.shards->count;
+    spec_.shards->count = *shards_to_join;
+    auto done = prepare(spec_, environment_, prepared_);
+    spec_.shards->count = of_job;
+    return done;
+  }
+
+  Result<Start> start_together() {
+    TRY(check_agreement(spec_, prepared_));
+    TRY(say_where());
+    reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
+    TRY(check_shards());
+    TRY(check_sharded_state());
+    const Position position = TRY(start_position());
+    return Start{position, TRY(shards_of_training())};
+  }
+
+  // What the others have agreed on is compared by the launcher, before this rank is let in.
+  Result<Start> join_later(int shards) {
+    TRY(check_shards());
+    return Start{Position{}, shards};
+  }
+
+  void tell_training(int shards) {
+    const std::string job =
+        hex(checksum(fmt::format("{} {} {} {}", prepared_.engine->plan_hash(),
+                                 prepared_.data.train.fingerprint(), job_checksum(spec_), shards)));
+    prepared_.comm->elastic()->set_job(job);
+    reporter_->training(shards, job);
+  }
+
+  void hand_over() {
+    checkpoints_.reset();
+    reporter_->stop_leading();
   }
 
   // Rank 0's, on all ranks.
@@ -335,7 +402,7 @@ int run_session(const TrainSpec& spec, const Environment& environment, Ticks beg
   Session session(spec, environment, begin);
   const auto ending = session.run();
   if (!ending) return session.fail_all(ending.error());
-  if (*ending == Ending::finished) return to_int(ExitCode::done);
+  if (*ending == Ending::finished || *ending == Ending::left) return to_int(ExitCode::done);
   if (!spec.checkpoint.folder.empty()) return to_int(ExitCode::again);
   // "Run me again" would be a lie where nothing was saved.
   die_of_signal(stop_signal() != 0 ? stop_signal() : SIGTERM);

@@ -2,6 +2,7 @@
 #include "runtime/train/shared_state.hpp"
 
 #include <cstring>
+#include <type_traits>
 
 namespace dlrun::runtime {
 namespace {
@@ -29,24 +30,24 @@ SharedState::SharedState(Engine& engine) : engine_(engine) {
   after_.resize(count);
 }
 
-Result<void> SharedState::share(Communicator& comm, int source, OperationResults& results) {
-  std::size_t bytes = sizeof(OperationResults);
+Result<Standing> SharedState::share(Communicator& comm, int source, const Standing& mine) {
+  static_assert(std::is_trivially_copyable_v<Standing>);
+  std::size_t bytes = sizeof(Standing);
   for (const TensorInfo& tensor : engine_.tensors()) bytes += tensor.elements() * sizeof(float);
   if (image_.size() < bytes) image_ = TRY(HugeBuffer::make(bytes));
-  auto* const tensors = reinterpret_cast<float*>(image_.data() + sizeof(OperationResults));
+  auto* const tensors = reinterpret_cast<float*>(image_.data() + sizeof(Standing));
   if (comm.rank() == source) {
-    std::memcpy(image_.data(), &results, sizeof results);
+    std::memcpy(image_.data(), &mine, sizeof mine);
     TRY(for_each_tensor(engine_, tensors,
                         [&](std::size_t i, std::span<float> at) { return engine_.read_tensor(i, at); }));
   }
   TRY(comm.broadcast({image_.data(), bytes}, source));
-  OperationResults there;
+  Standing there;
   std::memcpy(&there, image_.data(), sizeof there);
-  if (there.done <= results.done) return {};
+  if (there.results.done <= mine.results.done) return there;
   TRY(for_each_tensor(engine_, tensors,
                       [&](std::size_t i, std::span<float> at) { return engine_.write_tensor(i, at); }));
-  results = there;
-  return {};
+  return there;
 }
 
 Result<void> SharedState::read_statistics(std::vector<float>& into) const {

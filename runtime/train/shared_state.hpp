@@ -1,13 +1,16 @@
 // SharedState: what ranks of an elastic world have in common at the border of two operations, so that one can
-// take it from another: all tensors of the engine, how many operations are done, and what the last ones gave.
+// take it from another: all tensors of the engine, how many operations are done, what the last ones gave, and
+// where the training stands, for a rank that joins.
 // What comes from another rank is put in place only once all of it is there.
 #pragma once
 
 #include <vector>
 
 #include "runtime/base/huge_buffer.hpp"
+#include "runtime/checkpoint/manifest.hpp"
 #include "runtime/comm/communicator.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/train/report/reporter.hpp"
 #include "runtime/train/totals.hpp"
 
 namespace dlrun::runtime {
@@ -19,12 +22,20 @@ struct OperationResults {
   Totals evaluation;  // of the last evaluation
 };
 
+// What a rank knows between two steps besides its tensors.
+struct Standing {
+  OperationResults results;
+  Position position;
+  EpochSoFar epoch;
+};
+
 class SharedState {
  public:
   explicit SharedState(Engine& engine);
 
-  /// All ranks call it: those that have done less than the source get its state.
-  Result<void> share(Communicator& comm, int source, OperationResults& results);
+  /// All ranks call it: those that have done less than the source get its tensors. Gives the source's
+  /// standing; `mine` is what this rank gives if it is the source.
+  Result<Standing> share(Communicator& comm, int source, const Standing& mine);
 
   /// Running statistics are the first shard's: a step begins from those before it, however often it is
   /// begun.

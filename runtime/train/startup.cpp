@@ -265,7 +265,7 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
   TRY(std::move(connected));
   TRY(out.groups.connect(*out.comm, place.groups));
-  if (out.comm->rank() == place.rank) return {};
+  if (out.comm->rank() == place.rank || out.comm->elastic() != nullptr) return {};
   // Started by something that does not say which rank this is: only now is it known.
   take(out, TRY(make_engine(spec, environment, shape, {out.comm->rank(), place.groups, &out.groups}, part)));
   return {};

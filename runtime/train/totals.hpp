@@ -38,7 +38,7 @@ struct StepTotals {
   int writing = 0;    // ranks that were writing their part of a checkpoint
 };
 
-inline constexpr std::size_t totals_slots = 11;
+inline constexpr std::size_t totals_slots = 12;
 
 inline void store(const StepTotals& mine, std::span<float> slots) {
   slots[0] = static_cast<float>(mine.totals.loss_sum);
@@ -52,6 +52,7 @@ inline void store(const StepTotals& mine, std::span<float> slots) {
   slots[8] = static_cast<float>(mine.totals.targets.squared);
   slots[9] = static_cast<float>(mine.totals.targets.found);
   slots[10] = static_cast<float>(mine.totals.targets.marked);
+  slots[11] = mine.requests.regroup ? 1.0F : 0.0F;
 }
 
 inline StepTotals load(std::span<const float> slots) {
@@ -60,7 +61,7 @@ inline StepTotals load(std::span<const float> slots) {
                      .rows = slots[2],
                      .generator_loss_sum = slots[5],
                      .targets = {slots[7], slots[8], slots[9], slots[10]}},
-          .requests = {.save = slots[3] > 0, .stop = slots[4] > 0},
+          .requests = {.save = slots[3] > 0, .stop = slots[4] > 0, .regroup = slots[11] > 0},
           .writing = static_cast<int>(std::ceil(slots[6]))};  // of tensor groups it is a mean
 }
 

@@ -134,6 +134,7 @@ void Trainer::store_totals(const BatchResult& result, std::uint64_t rows) {
   }
   const Checkpointing* const checkpoints = parts_.checkpoints;
   asked_.save = asked_.save || (checkpoints != nullptr && checkpoints->wants_one());
+  asked_.regroup = state_ && parts_.comm.elastic()->is_asked();
   store({.totals = {.loss_sum = result.loss_sum,
                     .correct = static_cast<double>(result.correct) / task_->answers_per_row(),
                     .rows = static_cast<double>(rows),
@@ -211,6 +212,7 @@ Result<StepTotals> Trainer::step() {
     return state_ ? state_->share_statistics(parts_.comm) : Result<void>{};
   }));
   if (how == Done::here) results_.step = sums;
+  if (how == Done::here) change_world_after(sums);
   sums = results_.step;
   asked_ = {};
   if (!std::isfinite(sums.totals.loss_sum) || !std::isfinite(sums.totals.generator_loss_sum))
@@ -324,13 +326,22 @@ void Trainer::begin_mllog() {
 }
 
 Result<Ending> Trainer::run() {
-  TRY(check_target_at_start());
+  auto ended = train();
+  return left_ ? leave() : ended;
+}
+
+Result<Ending> Trainer::train() {
+  if (state_ && !parts_.comm.elastic()->has_world())
+    TRY(join());
+  else
+    TRY(check_target_at_start());
   begin_mllog();
   parts_.reporter.phase("training");
   parts_.reporter.start_clock();
   if (position_.epoch < run_.epochs && !task_->reached_target())
     parts_.reporter.epoch_begins(position_.epoch + 1);
   while (position_.epoch < run_.epochs && !task_->reached_target()) {
+    if (!TRY(stays())) return Ending::left;
     const StepTotals done = TRY(step());
     task_->step_done();
     TRY(after_step(done));

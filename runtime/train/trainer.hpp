@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "runtime/comm/communicator.hpp"
+#include "runtime/comm/elastic/elastic_world.hpp"
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/benchmark.hpp"
@@ -19,7 +20,8 @@
 
 namespace dlrun::runtime {
 
-enum class Ending { finished, stopped };
+// left: the others go on without this rank, as somebody has asked.
+enum class Ending { finished, stopped, left };
 
 class Trainer {
  public:
@@ -40,6 +42,8 @@ class Trainer {
     std::function<Result<Checkpointing*>(const Position& position)> take_over = {};
     Communicator* tensor = nullptr;  // of those that have other parts of the model, where there are any
     StepTrace* trace = nullptr;      // where steps are traced
+    // Of an elastic run: this rank is the first and leaves; its checkpoints are complete.
+    std::function<void()> hand_over = {};
   };
   Trainer(const Parts& parts, const Position& start);
 
@@ -76,9 +80,16 @@ class Trainer {
   Result<void> check_target_at_start();
   void begin_mllog();
   // Where the operation was completed: by this rank with the others, or by others whose state it has now.
-  enum class Done { here, elsewhere };
+  // left: this rank is in the world no more.
+  enum class Done { here, elsewhere, left };
   Result<Done> complete(const std::function<Result<void>(SharedState::Attempt)>& operation);
-  Result<Done> recover();
+  Result<Done> recover(ElasticWorld::Cause cause);
+  Result<bool> stays();
+  Result<void> join();
+  void stand_at(const Standing& there);
+  void change_world_after(const StepTotals& step);
+  Result<Ending> leave();
+  Result<Ending> train();
   Result<void> lead();
   Result<Totals> evaluate_together(const std::function<Result<Totals>()>& evaluation);
   Result<void> end_together(const std::function<Result<void>()>& last_duties);
@@ -116,9 +127,12 @@ class Trainer {
   std::optional<Announced> announced_;
   std::optional<SharedState> state_;  // of an elastic run
   OperationResults results_;
-  Requests asked_;          // of this rank, and not yet told
-  bool leads_ = false;      // it has the files of the run
-  bool regrouped_ = false;  // since the last step
+  Requests asked_;                     // of this rank, and not yet told
+  bool leads_ = false;                 // it has the files of the run
+  bool regrouped_ = false;             // since the last step
+  bool left_ = false;                  // the world, for good
+  bool joins_ = false;                 // it has not yet taken the others' standing
+  std::optional<int> world_to_leave_;  // behind this step: which one, by its generation
   StepReport last_;
   StepClock clock_;
 };

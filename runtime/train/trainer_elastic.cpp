@@ -1,8 +1,8 @@
-// The operations that ranks do together, and what becomes of one in which a rank is lost. An operation
+// The operations that ranks do together, what becomes of one in which a rank is lost, and how ranks leave and
+// join between two steps. An operation
 // (a step, an evaluation, the end) computes, sums over all ranks, and changes this rank's state only where
 // all of that succeeded. So ranks differ by at most one operation when one is lost: in the new world those
 // that have not completed it take the state of one that has, and where nobody has, all do it once more.
-#include "runtime/comm/elastic/elastic_world.hpp"
 #include "runtime/train/trainer.hpp"
 
 namespace dlrun::runtime {
@@ -13,27 +13,73 @@ Result<Trainer::Done> Trainer::complete(const std::function<Result<void>(SharedS
     auto done = operation(attempt);
     if (done) return ++results_.done, Done::here;
     if (!state_ || done.error().kind != ErrorKind::lost) return tl::unexpected(std::move(done).error());
-    if (TRY(recover()) == Done::elsewhere) return Done::elsewhere;
+    const Done how = TRY(recover(ElasticWorld::Cause::lost));
+    if (how == Done::left) return tl::unexpected(std::move(done).error());
+    if (how == Done::elsewhere) return Done::elsewhere;
     attempt = SharedState::Attempt::again;
   }
 }
 
-Result<Trainer::Done> Trainer::recover() {
+Result<Trainer::Done> Trainer::recover(ElasticWorld::Cause cause) {
   const std::uint64_t before = results_.done;
-  for (;;) {
-    const ElasticWorld::Joined joined = TRY(parts_.comm.elastic()->regroup(results_.done));
+  for (;; cause = ElasticWorld::Cause::lost) {
+    const ElasticWorld::Joined joined = TRY(parts_.comm.elastic()->regroup(results_.done, cause));
+    if (!joined.member) return left_ = true, Done::left;
     regrouped_ = true;
     filled_ahead_ = false;
     announced_.reset();
     TRY(parts_.gradients.regroup());
     take_shards();
-    Result<void> shared;
-    if (joined.behind) shared = state_->share(parts_.comm, joined.source, results_);
-    if (!shared && shared.error().kind == ErrorKind::lost) continue;
-    TRY(std::move(shared));
+    if (joined.behind) {
+      const auto there =
+          state_->share(parts_.comm, joined.source, {results_, position_, parts_.reporter.so_far()});
+      if (!there && there.error().kind == ErrorKind::lost) continue;
+      if (!there) return tl::unexpected(there.error());
+      if (there->results.done > results_.done) results_ = there->results;
+      if (std::exchange(joins_, false)) stand_at(*there);
+    }
     TRY(lead());
     return results_.done > before ? Done::elsewhere : Done::here;
   }
+}
+
+// The world of which the launcher asks for another is the one in which the step was done: if it is lost
+// before the ranks leave it, the launcher asks again.
+void Trainer::change_world_after(const StepTotals& step) {
+  if (state_ && step.requests.regroup) world_to_leave_ = parts_.comm.elastic()->generation();
+}
+
+// Before a step: whether this rank is of the world that comes.
+Result<bool> Trainer::stays() {
+  const std::optional<int> asked = std::exchange(world_to_leave_, std::nullopt);
+  if (!asked || *asked != parts_.comm.elastic()->generation()) return true;
+  return TRY(recover(ElasticWorld::Cause::at_step)) != Done::left;
+}
+
+// A rank that joins has the samples and the engine, and nothing that was trained.
+Result<void> Trainer::join() {
+  joins_ = true;
+  if (TRY(recover(ElasticWorld::Cause::joining)) == Done::left)
+    return fail(ErrorKind::lost, "the run ended, or gave this rank up, before it had joined");
+  if (joins_) return fail(ErrorKind::internal, "the others have trained nothing that this rank could take");
+  return {};
+}
+
+void Trainer::stand_at(const Standing& there) {
+  position_ = there.position;
+  epoch_order_ = order_.epoch(position_.epoch);
+  last_.step = position_.step;
+  last_.epoch = position_.epoch;
+  parts_.reporter.go_on_from(there.epoch);
+  parts_.reporter.set_length(length());
+}
+
+// The files of the run are another rank's once the launcher hears of it.
+Result<Ending> Trainer::leave() {
+  if (leads_ && parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
+  if (leads_ && parts_.hand_over) parts_.hand_over();
+  TRY(parts_.comm.elastic()->part(results_.done));
+  return Ending::left;
 }
 
 // The first rank of a new world has the files of the run, if the one before it is lost.

@@ -9,7 +9,7 @@ namespace dlrun::agent {
 
 Json control_line(const protocol::to_agent::Regroup& order);
 Json control_line(const protocol::to_agent::NewWorld& world);
-/// {"left_world": 1, "done": 17, "port": "..."}
+/// {"left_world": 1, "done": 17, "port": "...", "at_step": false, "job": "..."}
 Result<protocol::from_agent::LeftWorld> read_left_world(Rank rank, const Json& line);
 
 }  // namespace dlrun::agent

@@ -1,5 +1,6 @@
 #include "src/cli/cmd_stop.hpp"
 
+#include "src/cli/ask_hosts.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/terminal_text.hpp"
 #include "src/cli/usage_error.hpp"
@@ -13,6 +14,10 @@ namespace {
 
 constexpr FlagRow<StopCommand> kStopFlags[] = {
     {{.name = "--now", .help = "end it at once, without a checkpoint"}, &StopCommand::now},
+    {{.name = "--hosts",
+      .value = "LIST",
+      .help = "end the ranks of these hosts alone: an elastic run goes on"},
+     &StopCommand::hosts},
 };
 
 using report::FolderKind;
@@ -81,7 +86,8 @@ Result<int> stop_one(const RunView& view, job::RunStop asked, const Context& con
 const char* const StopCommand::kExamples = R"(Examples:
   dlrun stop small-20261129-193333-ed15     ask the run to save and end
   dlrun stop 4711                           the run of the scheduler's job 4711; one that waits is cancelled
-  dlrun stop small --now                    do not wait for a checkpoint)";
+  dlrun stop small --now                    do not wait for a checkpoint
+  dlrun stop small --hosts c3               take node c3 out of an elastic run, which goes on)";
 
 void StopCommand::add(Arguments& arguments) {
   arguments.argument("RUN", asked, "a path, a folder below runs/, a job's name or its id");
@@ -89,6 +95,8 @@ void StopCommand::add(Arguments& arguments) {
 }
 
 Result<void> StopCommand::finish(const ExtraArguments&) {
+  if (now && !hosts.empty())
+    return fail(usage_error("stop", "--now and --hosts exclude each other", "nodes leave behind a step"));
   if (!asked.empty()) return {};
   return fail(usage_error("stop", "the run is missing", "dlrun stop RUN; dlrun list shows the runs"));
 }
@@ -96,6 +104,11 @@ Result<void> StopCommand::finish(const ExtraArguments&) {
 Result<int> StopCommand::run(const Context& context) {
   std::error_code problem;
   const report::RunEntry entry = TRY(report::find_run(std::filesystem::current_path(problem), asked));
+  if (!hosts.empty()) {
+    const WorldOf world_of(context);
+    return ask_hosts(report::view_of(report::resolved(entry), world_of.world()), job::HostsChange::leave,
+                     TRY(hosts_of_flag("--hosts", hosts)), context);
+  }
   if (entry.kind == FolderKind::chain)
     return stop_chain(job::ChainFolder(entry.path), now ? StopTime::now : StopTime::when_saved, context);
   const WorldOf world_of(context);

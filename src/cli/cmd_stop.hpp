@@ -1,4 +1,5 @@
-// dlrun stop: ends a run, a submitted job or a chain, from any machine that sees its folder. What runs saves
+// dlrun stop: ends a run, a submitted job or a chain, or takes nodes out of an elastic run, from any machine
+// that sees its folder. What runs saves
 // and ends; what waits is cancelled; what is over, or has lost its head, is said to be so.
 #pragma once
 
@@ -15,6 +16,7 @@ struct StopCommand final : Command {
 
   std::string asked;
   bool now = false;
+  std::string hosts;
 };
 
 }  // namespace dlrun::cli

@@ -10,6 +10,7 @@
 #include "src/cli/cmd_diff.hpp"
 #include "src/cli/cmd_doctor.hpp"
 #include "src/cli/cmd_frameworks.hpp"
+#include "src/cli/cmd_grow.hpp"
 #include "src/cli/cmd_hosts.hpp"
 #include "src/cli/cmd_list.hpp"
 #include "src/cli/cmd_logs.hpp"
@@ -41,6 +42,7 @@ const CommandRow kCommands[] = {
     {"status", "show the state of a run, also live", StatusCommand::kExamples, make<StatusCommand>},
     {"logs", "show what the ranks of a run printed", LogsCommand::kExamples, make<LogsCommand>},
     {"stop", "end a run, a submitted job or a chain", StopCommand::kExamples, make<StopCommand>},
+    {"grow", "let nodes join an elastic run", GrowCommand::kExamples, make<GrowCommand>},
     {"stacks", "show in which functions the ranks of a run are", StacksCommand::kExamples,
      make<StacksCommand>},
     {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,

@@ -128,11 +128,22 @@ void add_losses(std::vector<std::string>& lines, const RunView& view) {
   for (std::size_t i = 0; i < std::min(kHostsShown, view.head->losses.size()); ++i) {
     const Json& each = view.head->losses[i];
     const auto after = field<double>(each, "went_on_after", "");
-    add(lines, "lost",
+    add(lines, field<bool>(each, "on_request", "").value_or(false) ? "left" : "lost",
         fmt::format("ranks {} on {}: {}{}", to_text(field<Json>(each, "ranks", "").value_or(Json())),
                     field<std::string>(each, "host", "").value_or("?"),
                     field<std::string>(each, "reason", "").value_or("?"),
                     after ? fmt::format("; went on after {}", format_duration(Seconds(*after))) : ""));
+  }
+}
+
+void add_joins(std::vector<std::string>& lines, const RunView& view) {
+  if (!view.head || !view.head->joins.is_array()) return;
+  for (std::size_t i = 0; i < std::min(kHostsShown, view.head->joins.size()); ++i) {
+    const Json& each = view.head->joins[i];
+    add(lines, "joined",
+        fmt::format("ranks {} on {} after {}", to_text(field<Json>(each, "ranks", "").value_or(Json())),
+                    field<std::string>(each, "host", "").value_or("?"),
+                    format_duration(Seconds(field<double>(each, "seconds", "").value_or(0)))));
   }
 }
 
@@ -219,6 +230,7 @@ std::vector<std::string> status_lines(const RunView& view, Instant now) {
   add(out, "slowest", slowest_text(view));
   add_stragglers(out, view);
   add_losses(out, view);
+  add_joins(out, view);
   add_hosts(out, view);
   if (!view.run.empty() && view.run != view.entry.path) add(out, "link", view.run.string());
   for (const std::string& problem : view.problems) add(out, "problem", problem);

@@ -59,6 +59,8 @@ class Supervisor {
   Supervisor(int members, Policy policy);
   std::vector<Action> on(const Event& event, Ticks now);
 
+  /// One member more, while nothing ends.
+  void add(int member) { left_.insert(member); }
   const std::optional<Failure>& first_failure() const { return first_failure_; }
   bool stop_was_asked() const { return stop_asked_; }
   const std::set<int>& left() const { return left_; }

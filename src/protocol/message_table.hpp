@@ -165,10 +165,9 @@ inline constexpr auto format_of<to_agent::RequestCheckpoint> =
            field("file", &to_agent::RequestCheckpoint::file),
            field("signal", &to_agent::RequestCheckpoint::signal, kSignalOrNone));
 template <>
-inline constexpr auto format_of<to_agent::Regroup> = Format("regroup",
-                                                            field("generation",
-                                                                  &to_agent::Regroup::generation),
-                                                            field("ranks", &to_agent::Regroup::ranks));
+inline constexpr auto format_of<to_agent::Regroup> =
+    Format("regroup", field("generation", &to_agent::Regroup::generation),
+           field("ranks", &to_agent::Regroup::ranks), field("at_step", &to_agent::Regroup::at_step));
 template <>
 inline constexpr auto format_of<to_agent::NewWorld> =
     Format("new_world", field("generation", &to_agent::NewWorld::generation),
@@ -289,10 +288,11 @@ inline constexpr auto format_of<from_agent::Report> = Format("report",
                                                                    Shape::object));
 // In the body, which is not logged: it has a token.
 template <>
-inline constexpr auto format_of<from_agent::LeftWorld> =
-    Format("left_world", field("rank", &from_agent::LeftWorld::rank),
-           field("generation", &from_agent::LeftWorld::generation),
-           field("done", &from_agent::LeftWorld::done, kSizes), body(&from_agent::LeftWorld::port));
+inline constexpr auto format_of<from_agent::LeftWorld> = Format(
+    "left_world", field("rank", &from_agent::LeftWorld::rank),
+    field("generation", &from_agent::LeftWorld::generation),
+    field("done", &from_agent::LeftWorld::done, kSizes), field("at_step", &from_agent::LeftWorld::at_step),
+    field("job", &from_agent::LeftWorld::job), body(&from_agent::LeftWorld::port));
 template <>
 inline constexpr auto format_of<from_agent::Exited> = Format(
     "exited", field("rank", &from_agent::Exited::rank), field("code", &from_agent::Exited::code, kExitCodes),

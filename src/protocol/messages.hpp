@@ -117,9 +117,10 @@ struct RequestCheckpoint {
   bool control = false, file = false;  // the ways it reaches them
   int signal = 0;                      // 0: none
 };
-struct Regroup {            // elastic ranks: some are lost; those that are left leave the world and say so
+struct Regroup {            // elastic ranks: the world becomes another one; they leave it and say so
   int generation = 0;       // of the world to come; counts up
-  std::vector<Rank> ranks;  // that are left, of all nodes
+  std::vector<Rank> ranks;  // of it, of all nodes; none: they are not known yet
+  bool at_step = false;     // nobody is lost: they leave it together, behind the step under way
 };
 struct NewWorld {  // all that are left have said so: they connect anew
   int generation = 0;
@@ -268,7 +269,9 @@ struct LeftWorld {  // an elastic rank is in no world, and waits for one
   Rank rank;
   int generation = 0;    // of the world that it waits for
   std::size_t done = 0;  // operations of the training that it has completed
-  std::string port;      // what the others need to connect to it
+  std::string port;      // what the others need to connect to it; empty: it leaves the run
+  bool at_step = false;  // as it was asked to, behind a step
+  std::string job = {};  // what it trains (model, data, settings), as a checksum; empty: not known yet
 };
 struct Exited {
   Rank rank;

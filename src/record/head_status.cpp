@@ -83,6 +83,7 @@ Result<void> read_progress(const Json& json, const std::string& where, HeadStatu
     out.slowest = TRY(slowest_from_json(slowest, where));
   if (json.contains("stragglers")) out.stragglers = json["stragglers"];  // an older head does not tell
   if (json.contains("losses")) out.losses = json["losses"];
+  if (json.contains("joins")) out.joins = json["joins"];
   for (const Json& node : TRY(field<Json>(json, "usage", where)))
     out.usage.push_back(TRY(node_usage_from_json(node, where)));
   return {};
@@ -133,6 +134,7 @@ Json to_json(const HeadStatus& status) {
           {"slowest_rank", status.slowest ? to_json(*status.slowest) : Json(nullptr)},
           {"stragglers", status.stragglers},
           {"losses", status.losses},
+          {"joins", status.joins},
           {"usage", std::move(usage)},
           {"exit_code", or_null(status.exit_code)},
           {"reason", status.reason}};

@@ -55,6 +55,7 @@ struct HeadStatus {
   std::optional<SlowestRank> slowest = {};
   Json stragglers = Json::array();  // ranks that take longer than the others; objects (stragglers.hpp)
   Json losses = Json::array();      // ranks that an elastic job goes on without; as in the record
+  Json joins = Json::array();       // ranks that joined it; as in the record
   std::vector<NodeUsage> usage = {};
   std::optional<int> exit_code = {};  // once it has ended
   std::string reason = {};

@@ -97,10 +97,17 @@ void add_progress(Metrics& out, const HeadStatus& status) {
     out.one("dlrun_steps_behind", "Steps of the slowest rank behind the fastest.",
             static_cast<double>(status.slowest->behind),
             {{"rank", std::to_string(status.slowest->rank)}, {"host", status.slowest->host}});
-  std::size_t lost = 0;
+  std::size_t lost = 0, left = 0;
   if (status.losses.is_array())
-    for (const Json& loss : status.losses) lost += field<Json>(loss, "ranks", "").value_or(Json()).size();
+    for (const Json& loss : status.losses)
+      (field<bool>(loss, "on_request", "").value_or(false) ? left : lost) +=
+          field<Json>(loss, "ranks", "").value_or(Json()).size();
   out.one("dlrun_lost_ranks", "Ranks that an elastic run goes on without.", static_cast<double>(lost));
+  out.one("dlrun_left_ranks", "Ranks that left an elastic run on request.", static_cast<double>(left));
+  std::size_t joined = 0;
+  if (status.joins.is_array())
+    for (const Json& join : status.joins) joined += field<Json>(join, "ranks", "").value_or(Json()).size();
+  out.one("dlrun_joined_ranks", "Ranks that joined an elastic run.", static_cast<double>(joined));
   out.begin("dlrun_stragglers", "Ranks that take longer than the others.");
   out.line({}, static_cast<double>(status.stragglers.size()));
 }

@@ -37,8 +37,23 @@ Json to_json(const std::vector<Loss>& losses) {
     out.push_back({{"ranks", std::move(ranks)},
                    {"host", loss.host},
                    {"reason", loss.reason},
+                   {"on_request", loss.on_request},
                    {"went_on_after", loss.went_on_after ? Json(loss.went_on_after->count()) : Json(nullptr)},
                    {"first_rank_left", loss.leads ? Json(loss.leads->get()) : Json(nullptr)}});
+  }
+  return out;
+}
+
+Json to_json(const std::vector<Join>& joins) {
+  Json out = Json::array();
+  for (const Join& join : joins) {
+    Json ranks = Json::array();
+    for (const Rank rank : join.ranks) ranks.push_back(rank.get());
+    out.push_back(
+        {{"ranks", std::move(ranks)},
+         {"host", join.host},
+         {"seconds", join.took.count()},
+         {"went_on_after", join.went_on_after ? Json(join.went_on_after->count()) : Json(nullptr)}});
   }
   return out;
 }

@@ -57,14 +57,25 @@ struct WalltimeEnd {
   bool saved_when_asked = false;    // whether it was reported after the request
 };
 
-// Ranks that an elastic job has lost, and went on without.
+// Ranks that an elastic job has lost, or that left as somebody asked, and without which it went on.
 struct Loss {
   std::vector<Rank> ranks;
   std::string host, reason;
+  bool on_request = false;
   std::optional<Seconds> went_on_after = {};  // the first step of the others; unset: none was complete
   std::optional<Rank> leads = {};             // the first rank that is left
   Ticks at{};                                 // of the loss
 };
+
+// Ranks that joined an elastic job.
+struct Join {
+  std::vector<Rank> ranks;
+  std::string host;
+  Seconds took{0};                            // from the order to start an agent there
+  std::optional<Seconds> went_on_after = {};  // the first step with them; unset: none was complete
+  Ticks at{};                                 // when they became members
+};
+Json to_json(const std::vector<Join>& joins);
 
 /// As the record and the status have them.
 Json to_json(const std::vector<Loss>& losses);
@@ -80,6 +91,7 @@ struct Outcome {
   bool saved_when_stopped = false;          // a checkpoint was reported after the signal
   std::vector<RankResult> ranks;            // by rank
   std::vector<Loss> losses = {};            // in their order
+  std::vector<Join> joins = {};             // in their order
   std::size_t strays = 0;                   // stray processes that the agents ended
   int agents_unverified = 0;                // nodes that could not confirm that no process is left
   Json result;  // the program's own {"test_accuracy": ..}; null: none was reported

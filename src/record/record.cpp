@@ -148,6 +148,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"energy", outcome.energy},
       {"seconds", seconds}};
   if (!outcome.losses.empty()) out["losses"] = to_json(outcome.losses);
+  if (!outcome.joins.empty()) out["joins"] = to_json(outcome.joins);
   return out;
 }
 

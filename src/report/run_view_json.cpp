@@ -77,6 +77,7 @@ Json to_json(const RunView& view, Instant now) {
       {"slowest_rank", of_head("slowest_rank")},
       {"stragglers", of_head("stragglers")},
       {"losses", view.head ? head.at("losses") : Json(nullptr)},
+      {"joins", view.head ? head.at("joins") : Json(nullptr)},
       {"hosts", hosts_json(view, view.head ? head.at("usage") : Json::array())},
       {"head", view.head ? Json{{"host", view.head->process.host},
                                 {"pid", view.head->process.pid},

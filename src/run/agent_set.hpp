@@ -32,6 +32,13 @@ class AgentSet {
   auto end() { return members_.end(); }
   AgentConnection& operator[](NodeIndex node) { return members_[static_cast<std::size_t>(node.get())]; }
 
+  /// The connection of one more node, or a new one of a node that has none any more.
+  void add(NodeIndex node) {
+    while (members_.size() <= static_cast<std::size_t>(node.get()))
+      members_.push_back({NodeIndex(static_cast<int>(members_.size()))});
+    (*this)[node] = {node};
+  }
+
   /// Takes note of processes of ours that ended. Their streams end by themselves, after what is still in
   /// them.
   void reap_members();

@@ -2,6 +2,7 @@
 // nothing, and holds no stream and no process.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,11 @@ struct AgentState {
   bool clean = false;      // no process of its ranks is left; its files may not be written yet
   bool done = false;       // it has said all
   bool gone = false;       // its stream is closed
+  bool outside = false;    // it is to join, and has no slice yet
+  bool given_up = false;   // it cannot join: nothing of it matters any more
 
   bool is_there() const { return connected && !gone; }
-  bool works() const { return is_there() && !done; }  // its ranks may run
+  bool works() const { return is_there() && !done && !outside; }  // its ranks may run
 };
 
 class AgentStates {
@@ -38,6 +41,18 @@ class AgentStates {
   auto end() const { return states_.end(); }
   std::size_t size() const { return states_.size(); }
 
+  /// One more, of a host that is to join: the number of its node. One that had no slice is taken again.
+  NodeIndex outside(const std::string& host) {
+    for (AgentState& state : states_)
+      if (state.host == host && state.outside && state.given_up) {
+        state = {.node = state.node, .host = host, .outside = true};
+        return state.node;
+      }
+    const NodeIndex node(static_cast<int>(states_.size()));
+    states_.push_back({.node = node, .host = host, .outside = true});
+    return node;
+  }
+
   /// Those whose streams are there still.
   std::vector<NodeIndex> there() const { return those(&AgentState::is_there); }
   /// Those of them whose ranks may still run.
@@ -51,7 +66,7 @@ class AgentStates {
     return out;
   }
 
-  std::vector<AgentState> states_;
+  std::deque<AgentState> states_;  // references stay
 };
 
 }  // namespace dlrun::job

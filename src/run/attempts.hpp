@@ -26,6 +26,9 @@ class Attempts {
   // The allocation without them. An Error (lost) where too few are left.
   Result<Allocation> without_bad_nodes(const Allocation& allocation) const;
 
+  /// That each attempt needs.
+  std::size_t nodes() const { return nodes_; }
+
  private:
   int left_;
   std::size_t nodes_;

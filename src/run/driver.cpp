@@ -16,6 +16,7 @@
 #include "src/base/log.hpp"
 #include "src/base/overloaded.hpp"
 #include "src/base/type_name.hpp"
+#include "src/plan/join_plan.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/plan/slice_texts.hpp"
 #include "src/process/descendants.hpp"
@@ -23,9 +24,11 @@
 #include "src/process/writer_watch.hpp"
 #include "src/protocol/codec.hpp"
 #include "src/protocol/tcp_acknowledgement.hpp"
+#include "src/record/hosts_request.hpp"
 #include "src/run/agent_set.hpp"
 #include "src/run/head.hpp"
 #include "src/run/input_forward.hpp"
+#include "src/run/join_launchers.hpp"
 #include "src/run/leftovers.hpp"
 #include "src/run/status_queue.hpp"
 
@@ -96,7 +99,9 @@ class Driver {
             .scheduler_job = parts_.scheduler_job,
             .input_rank = parts_.input_rank,
             .own_host = this_machine().names.front(),
-            .secrets = parts_.secrets};
+            .secrets = parts_.secrets,
+            .hosts = parts_.hosts,
+            .reach = parts_.launcher->name() == "ssh" ? Reach::any_host : Reach::allocation};
   }
 
   // Events, one after another: what an action leads to waits until all actions before it are done.
@@ -159,7 +164,16 @@ class Driver {
 
   void on_closed(NodeIndex node, const std::string& reason) {
     agents_[node].connection = -1;
-    deliver(event::Closed{node, reason, parts_.launcher->last_words(node)});
+    deliver(event::Closed{node, reason, last_words(node)});
+  }
+
+  const launch::Launcher& launcher_of(NodeIndex node) const {
+    const launch::Launcher* own = joining_.find(node);
+    return own != nullptr ? *own : *parts_.launcher;
+  }
+  std::string last_words(NodeIndex node) const {
+    const launch::Launcher* own = joining_.find(node);
+    return own != nullptr ? own->last_words(NodeIndex(0)) : parts_.launcher->last_words(node);
   }
 
   void on_signal(const CaughtSignal& signal) {
@@ -216,8 +230,10 @@ class Driver {
       live.stage(stage_of(head_.phase()));
       live.walltime_end(walltime_.result().end);
       live.lost(head_.losses());
+      live.joined(head_.joins());
     });
     if (auto id = parts_.status_file.take_stacks_request()) deliver(event::StacksAsked{std::move(*id)});
+    if (auto hosts = parts_.status_file.take_hosts_request()) deliver(event::HostsAsked{std::move(*hosts)});
     loop_.after(Seconds(1), [this] { tell_status_file(); });
   }
 
@@ -235,10 +251,7 @@ class Driver {
   }
   void do_it(action::SendSlices& wanted) {
     std::shared_ptr<const std::string> environment;
-    if (!parts_.launcher->shares_environment())
-      environment = std::make_shared<const std::string>(
-          encode(protocol::encode(protocol::ToAgent(protocol::to_agent::Environment{
-              plan::filter_environment(parts_.environment, plan_->environment_rules).entries()}))));
+    if (!parts_.launcher->shares_environment()) environment = environment_message();
     const plan::SliceTexts slices(*plan_);
     for (AgentConnection& agent : agents_) {
       if (environment) agent.stream->send(environment);
@@ -260,6 +273,59 @@ class Driver {
   }
   void do_it(action::KeepProlog& wanted) {
     if (parts_.prologs != nullptr) (*parts_.prologs)[wanted.host] = std::move(wanted.left);
+  }
+  std::shared_ptr<const std::string> environment_message() const {
+    return std::make_shared<const std::string>(
+        encode(protocol::encode(protocol::ToAgent(protocol::to_agent::Environment{
+            plan::filter_environment(parts_.environment, plan_->environment_rules).entries()}))));
+  }
+  void do_it(action::SendSlice& wanted) {
+    AgentConnection& agent = agents_[wanted.node];
+    const launch::Launcher& launcher = launcher_of(wanted.node);
+    if (!agent.stream) return;
+    if (!launcher.shares_environment()) agent.stream->send(environment_message());
+    agent.stream->send(protocol::encode(
+        protocol::ToAgent(protocol::to_agent::Slice{.json = plan::SliceTexts(*plan_).of(wanted.node),
+                                                    .heartbeat = !launcher.shares_machine(),
+                                                    .input_rank = {}})));
+  }
+  void do_it(action::StartAgent& wanted) {
+    agents_.add(wanted.node);
+    plan::Plan alone = *plan_;
+    alone.nodes.clear();
+    alone.ranks.clear();
+    plan::add_nodes(alone, {wanted.host});
+    const auto plan = std::make_shared<const plan::Plan>(std::move(alone));
+    auto launcher = parts_.make_launcher(*plan);
+    const NodeIndex node = wanted.node;
+    auto started = launcher ? joining_.start(node, plan, std::move(*launcher), loop_, callbacks_of(node))
+                            : fail(std::move(launcher).error());
+    if (!started) deliver(event::NoAgent{node, std::move(started).error()});
+  }
+  launch::LaunchCallbacks callbacks_of(NodeIndex node) {
+    return {
+        .connected = [this, node](NodeIndex, launch::AgentLink link) { on_connected(node, std::move(link)); },
+        .failed =
+            [this, node](NodeIndex, Error why) {
+              deliver(event::NoAgent{node, std::move(why)});
+            },
+        .note = [this](const std::string& text) { deliver(event::LauncherNote{text}); }};
+  }
+  // A plan that cannot be written down is known to the agents all the same.
+  void do_it(action::PlanJoin& wanted) {
+    auto made = parts_.plan_join({wanted.node, wanted.hosts, wanted.inventory, wanted.shards});
+    if (!made) return deliver(event::JoinPlanned{wanted.node, fail(std::move(made).error())});
+    parts_.writer.run(std::move(made->write),
+                      [this, plans = std::move(made->plans), node = wanted.node,
+                       here = std::weak_ptr<const bool>(here_)](const Result<void>& written) {
+                        if (here.expired()) return;
+                        plan_ = plans.plan;
+                        shown_ = plans.shown;
+                        parts_.status_file.change([&](LiveStatus& live) { live.grow(*shown_); });
+                        status_->add([shown = shown_](RunStatus& status) { (void)status.planned(*shown); });
+                        if (!written) perform(action::ShowNote{"warning: " + written.error().text()});
+                        deliver(event::JoinPlanned{node, plans.plan});
+                      });
   }
   void do_it(action::CloseStream& wanted) {
     agents_[wanted.node].connection = -1;
@@ -349,6 +415,12 @@ class Driver {
                           perform(action::ShowNote{written.error().text()});
                       });
   }
+  void do_it(action::WriteHostAnswers& wanted) {
+    parts_.writer.run([path = host_answers_file(plan_->run_directory).string(),
+                       text = to_pretty_text(wanted.document)]() -> Result<void> {
+      return replace_file(path, text, Durability::none);
+    });
+  }
   void do_it(action::ShowStopping&) { status_->stopping(); }
   void do_it(action::ShowResized&) {
     status_->add([](RunStatus& status) { status.resized(); });
@@ -378,8 +450,10 @@ class Driver {
 
   void reap_agents() {
     parts_.launcher->child_ended();
+    joining_.child_ended();
     walltime_.child_ended();
     std::vector<pid_t> own = parts_.launcher->children();
+    for (const pid_t pid : joining_.children()) own.push_back(pid);
     for (const pid_t pid : walltime_.children()) own.push_back(pid);
     agents_.reap_members();
     for (const pid_t pid : agents_.pids()) own.push_back(pid);
@@ -392,7 +466,11 @@ class Driver {
     input_.stop();
     const Leftovers::Found left = leftovers_.end({.reap = [this] { reap_agents(); },
                                                   .leaving = [this] { return leaving(); },
-                                                  .stop_launcher = [this] { parts_.launcher->stop(); },
+                                                  .stop_launcher =
+                                                      [this] {
+                                                        parts_.launcher->stop();
+                                                        joining_.stop();
+                                                      },
                                                   .of_ranks = head_.agents_unverified() > 0});
     agent::remove_mpi_leftovers(*plan_);  // of an agent that was killed before it could
     Outcome outcome = head_.conclude({.walltime = walltime_.result(),
@@ -410,6 +488,7 @@ class Driver {
   // staged, also the reapers of agents that were killed, which remove it.
   std::vector<pid_t> leaving() {
     std::vector<pid_t> out = parts_.launcher->children();
+    for (const pid_t pid : joining_.children()) out.push_back(pid);
     for (const AgentConnection& agent : agents_)
       if (agent.pid && (head_.may_leave(agent.node) || !plan_->stage.empty())) out.push_back(*agent.pid);
     return out;
@@ -424,7 +503,8 @@ class Driver {
   PlanPtr plan_, shown_;
   const PlanPtr launched_ = plan_;  // the launcher may refer to it to its end
   EventLoop loop_;
-  DriverParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
+  DriverParts parts_;      // after the loop: the launcher watches descriptors of it to its own end
+  JoinLaunchers joining_;  // likewise
   std::optional<StatusQueue> status_;
   WriterWatch files_{loop_,
                      parts_.writer,

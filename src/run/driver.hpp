@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
@@ -39,6 +40,14 @@ struct Replanned {
 /// What prologs left, by host: in memory alone, since environments have secrets.
 using KeptPrologs = std::map<std::string, protocol::from_agent::PrologLeft>;
 
+// A node that joins while the run is on.
+struct JoinWanted {
+  NodeIndex node;
+  std::vector<std::string> hosts;  // of all nodes, by their numbers
+  plan::NodeInventory inventory;
+  int shards = 0;  // of the training
+};
+
 struct DriverParts {
   std::unique_ptr<launch::Launcher> launcher;  // used up: it lives as long as the loop that it is part of
   FileWriter& writer;                          // of the run directory's files
@@ -50,6 +59,10 @@ struct DriverParts {
   // Make the plan anew without these ports, and with what the nodes have told; the nodes and the ranks stay.
   std::function<Result<Replanned>(const plan::TakenPorts&)> plan_without;
   std::function<Result<Replanned>(const plan::Inventories&)> plan_with;
+  // The plan with the ranks of a node that joins, and a launcher for a plan of it alone.
+  std::function<Result<Replanned>(const JoinWanted&)> plan_join;
+  std::function<Result<std::unique_ptr<launch::Launcher>>(const plan::Plan&)> make_launcher;
+  std::vector<std::string> hosts = {};  // of the allocation
   Collectives collectives = Collectives::by_head;
   plan::NodeQuestions questions = {};  // what the scheduler did not tell
   WalltimeSettings walltime = {};

@@ -33,6 +33,8 @@ class HangDetector {
 
   HangDetector(std::size_t ranks, const Limits& limits) : limits_(limits), ranks_(ranks) {}
 
+  /// There are more ranks now.
+  void grow(std::size_t ranks) { ranks_.resize(ranks); }
   bool watches() const;
   // How often to beat.
   Seconds interval() const;

@@ -43,13 +43,20 @@ Head::Head(const PlanPtr& plan, HeadSettings settings, Ticks now)
       times_(now),
       energy_(plan->nodes.size()),
       cancellation_(plan->nodes.size(), settings_.scheduler_job) {
-  if (plan->elastic) regrouping_.emplace(*plan);
+  if (!plan->elastic) return;
+  regrouping_.emplace(*plan);
+  nodes_wanted_ = plan->nodes.size();
+  for (const std::string& host : settings_.hosts)
+    if (std::none_of(plan->nodes.begin(), plan->nodes.end(),
+                     [&](const plan::NodePlan& node) { return node.host.get() == host; }))
+      candidates_.push_back({.host = host});
 }
 
 std::vector<Action> Head::on(Event event, Ticks now) {
   now_ = now;
   std::visit(
-      Overloaded{[&](event::Begun&) { on_begun(); }, [&](event::Connected& it) { on_connected(it.node); },
+      Overloaded{[&](event::Begun&) { on_begun(); },
+                 [&](event::Connected& it) { on_connected(it.node); },
                  [&](event::NoAgent& it) { no_agent(agents_[it.node], std::move(it.why)); },
                  [&](event::Received& it) { on_received(agents_[it.node], it.message); },
                  [&](event::Malformed& it) { refuse(agents_[it.node], it.why.what); },
@@ -71,6 +78,8 @@ std::vector<Action> Head::on(Event event, Ticks now) {
                  [&](event::WritesStalled& it) { note_if(stall_.stalled("dlrun", it.so_far)); },
                  [&](event::WritesResumed& it) { note_if(stall_.resumed("dlrun", it.stall)); },
                  [&](event::StacksAsked& it) { on_stacks_asked(it.id); },
+                 [&](event::HostsAsked& it) { on_hosts_asked(it); },
+                 [&](event::JoinPlanned& it) { is_over() ? void() : on_join_planned(it); },
                  [&](event::Woken& it) { is_over() ? void() : on_woken(it.timer); },
                  [&](event::HeldUp&) { is_over() ? void() : say_alive(); }},
       event);
@@ -94,12 +103,14 @@ void Head::on_begun() {
 }
 
 void Head::on_connected(NodeIndex node) {
-  if (is_over()) return act(action::CloseStream{node});  // too late: the end of its stream sends it home
+  // Too late: the end of its stream sends it home.
+  if (is_over() || agents_[node].given_up) return act(action::CloseStream{node});
   agents_[node].connected = true;
 }
 
 void Head::no_agent(const AgentState& agent, Error why) {
-  if (!is_over()) advance(startup_.no_agent(agent.node, std::move(why)));
+  if (joining_.find(agent.node) != nullptr) return give_up_joining(agent.node, std::move(why));
+  if (!is_over() && !agent.given_up) advance(startup_.no_agent(agent.node, std::move(why)));
 }
 
 // No rank is started before every node is ready for it.
@@ -116,6 +127,7 @@ void Head::send_slices() {
   for (const AgentState& agent : agents_) heartbeat_.heard(agent.node.get(), now_);
   act(action::SendSlices{settings_.input_rank});
   if (settings_.collectives == Collectives::by_tree) begin_relay();
+  if (regrouping_) watch_frozen();
   plan().has_setup() ? watch_setup() : watch_start();
 }
 
@@ -166,6 +178,10 @@ void Head::on_woken(Timer timer) {
       return send(agents_.working(), to_agent::Resume{});
     case Timer::abandon:
       return abandon_agents();
+    case Timer::frozen:
+      return probe_frozen();
+    case Timer::joining:
+      return check_joining();
     case Timer::stacks:
       return stacks_.late(now_) ? end_stacks() : void();
     case Timer::own_signal:

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,12 @@
 #include "src/run/cancellation.hpp"
 #include "src/run/collectives.hpp"
 #include "src/run/failures.hpp"
+#include "src/run/frozen_ranks.hpp"
 #include "src/run/hang_rounds.hpp"
 #include "src/run/head_actions.hpp"
 #include "src/run/head_events.hpp"
+#include "src/run/host_requests.hpp"
+#include "src/run/joining.hpp"
 #include "src/run/rank_output.hpp"
 #include "src/run/rank_table.hpp"
 #include "src/run/regrouping.hpp"
@@ -42,6 +46,9 @@ namespace dlrun::job {
 /// Whether agents are on other machines: their streams may be cut without an end, so both sides beat.
 enum class Agents { on_this_machine, across_machines };
 
+/// Where agents can be started: on the allocation's nodes alone, or wherever ssh leads.
+enum class Reach { allocation, any_host };
+
 struct HeadSettings {
   std::string launcher;  // its name
   Collectives collectives = Collectives::by_head;
@@ -52,6 +59,8 @@ struct HeadSettings {
   std::optional<Rank> input_rank = {};  // that reads our standard input
   std::string own_host = {};            // where dlrun itself runs
   plan::SecretValues secrets = {};      // not kept of what ranks print
+  std::vector<std::string> hosts = {};  // of the allocation
+  Reach reach = Reach::allocation;
 };
 
 /// What the driver knows of the end.
@@ -84,6 +93,8 @@ class Head {
   Outcome conclude(const DriverEnd& end, Ticks now);
   /// Ranks that an elastic job goes on without, in the order of their losses.
   const std::vector<Loss>& losses() const { return losses_; }
+  /// Ranks that joined it.
+  const std::vector<Join>& joins() const { return joins_; }
 
  private:
   // Events.
@@ -101,15 +112,11 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::Ready& ready);
   void on(AgentState& agent, const protocol::from_agent::Inventory& told);
   void on(AgentState& agent, const protocol::from_agent::PortsClaimed& claimed);
-<<<<<<< HEAD
   void on(AgentState& agent, protocol::from_agent::PrologLeft& left);
-||||||| e52f5a50
-=======
   void on(AgentState& agent, const protocol::from_agent::StageSources& found);
   void on(AgentState& agent, protocol::from_agent::StageNeeds& needs);
   void on(AgentState& agent, const protocol::from_agent::StageMoved& moved);
   void on(AgentState& agent, const protocol::from_agent::Staged& staged);
->>>>>>> w-stage
   void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
   void on(AgentState& agent, const protocol::from_agent::NodeUsage& told);
   void on(AgentState& agent, const protocol::from_agent::Provenance& told);
@@ -185,8 +192,46 @@ class Head {
   Spared spare(const std::vector<Rank>& ranks, const std::string& host, const std::string& reason);
   Spared spare_node(const AgentState& agent, const std::string& reason);
   void order(const std::optional<Regrouping::Order>& order);
+  void take_training(const Json& training);
   void went_on(const protocol::from_agent::Report& report);
   void tell_new_world(const protocol::to_agent::NewWorld& world);
+  void watch_frozen();
+  void probe_frozen();
+  void spare_frozen(const AgentState& agent, const protocol::from_agent::Probed& probed);
+  void end_frozen();
+
+  // Other nodes, as somebody asks for them.
+  void on_hosts_asked(event::HostsAsked& asked);
+  void tell_of_hosts();
+  std::optional<Error> cannot_change() const;
+  std::vector<Rank> members_on(NodeIndex node) const;
+  Result<std::vector<NodeIndex>> nodes_to_leave(const std::vector<std::string>& hosts) const;
+  void begin_leaving(const HostsRequest& request);
+  void begin_joining(const HostsRequest& request);
+  void ask_for_change();
+  void apply_changes();
+  void has_left(NodeIndex node, const std::vector<Rank>& ranks);
+  void has_joined(NodeIndex node, const std::vector<Rank>& ranks);
+
+  // Nodes that join.
+  struct Candidate {  // for the place of a node that is lost
+    std::string host;
+    Ticks next_try{};
+    Seconds wait{5};  // until the try behind that one; becomes longer
+  };
+  std::optional<Error> cannot_join(const std::vector<std::string>& hosts) const;
+  std::optional<Error> no_shard_for(std::size_t more) const;
+  void fill_up();
+  void begin_join(const std::string& host, Joining::Reason reason);
+  void watch_joining();
+  void check_joining();
+  void joining_agent_ready(AgentState& agent);
+  void plan_joining(AgentState& agent, const plan::NodeInventory& inventory);
+  void on_join_planned(event::JoinPlanned& planned);
+  void grow(const PlanPtr& plan);
+  void check_strangers();
+  void give_up_joining(NodeIndex node, Error why);
+  void give_up_all_joining(const std::string& why);
 
   // Failures.
   void fail_rank(FirstFailure failure, const plan::RankPlan& rank, Standing standing = Standing::of_itself);
@@ -223,7 +268,16 @@ class Head {
   Heartbeat heartbeat_;
   HangRounds hangs_;
   std::optional<Regrouping> regrouping_;  // of an elastic job
-  Ticks lost_at_{};                       // the last of its ranks that it lost
+  std::optional<FrozenRanks> frozen_;     // likewise
+  Ticks lost_at_{};                       // the last change of its ranks
+  int shards_ = 0;                        // of its training; 0: not told yet
+  HostRequests hosts_asked_;
+  std::size_t nodes_wanted_ = 0;  // that shall have ranks
+  Joining joining_;
+  bool watches_joining_ = false;  // a timer is set
+  std::vector<Candidate> candidates_;
+  std::set<std::string> told_of_join_;  // hosts whose failure people have seen
+  std::vector<Join> joins_;
   std::vector<Loss> losses_;
   StackRound stacks_;
   std::optional<HangDetector::Hang> hang_;   // its run ends once the stacks are known
@@ -250,5 +304,10 @@ class Head {
   int agents_unverified_ = 0;
   Json result_, last_progress_;
 };
+
+/// [0, 2]
+Json numbers_of(const std::vector<Rank>& ranks);
+/// "ranks 0, 2"
+std::string names_of(const std::vector<Rank>& ranks);
 
 }  // namespace dlrun::job

@@ -29,6 +29,13 @@ struct KeepProlog {  // for a further attempt on that host
   std::string host;
   protocol::from_agent::PrologLeft left;
 };
+struct SendSlice {  // to a node that joins
+  NodeIndex node;
+};
+struct StartAgent {  // on a node that is to join
+  NodeIndex node;
+  std::string host;
+};
 struct CloseStream {  // sends the agent home, or cuts it off
   NodeIndex node;
 };
@@ -47,6 +54,12 @@ struct PlanWithoutPorts {
 };
 struct PlanWithInventories {
   plan::Inventories inventories;
+};
+struct PlanJoin {  // the plan with the ranks of a node that joins
+  NodeIndex node;
+  std::vector<std::string> hosts = {};  // of all nodes, by their numbers; the plan may lack the last ones
+  plan::NodeInventory inventory = {};
+  int shards = 0;
 };
 struct StopSelf {};  // as Ctrl-Z does; over when this process goes on
 struct BeginInput {};
@@ -102,18 +115,22 @@ struct WriteMetrics {  // a line behind those of the program, in metrics.jsonl
 struct WriteStacks {  // to stacks.json
   Json document;
 };
+struct WriteHostAnswers {  // to hosts.json
+  Json document;
+};
 struct ShowStopping {};
 struct ShowResized {};
 
 }  // namespace action
 
 using Action =
-    std::variant<action::Send, action::SendSlices, action::KeepProlog, action::CloseStream, action::KillAgent,
-                 action::WakeAt, action::PlanWithoutPorts, action::PlanWithInventories, action::StopSelf,
-                 action::BeginInput, action::InputTaken, action::EndInput, action::AllStarted,
-                 action::WalltimeReport, action::EndWalltime, action::HideSecrets, action::Finish,
-                 action::Record, action::ShowPhase, action::ShowNote, action::ShowLines,
-                 action::ShowUnfinished, action::ShowProgress, action::ShowUsage, action::ShowStragglers,
-                 action::WriteMetrics, action::WriteStacks, action::ShowStopping, action::ShowResized>;
+    std::variant<action::Send, action::SendSlices, action::SendSlice, action::StartAgent, action::KeepProlog,
+                 action::CloseStream, action::KillAgent, action::WakeAt, action::PlanWithoutPorts,
+                 action::PlanWithInventories, action::PlanJoin, action::StopSelf, action::BeginInput,
+                 action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
+                 action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
+                 action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
+                 action::ShowUsage, action::ShowStragglers, action::WriteMetrics, action::WriteStacks,
+                 action::WriteHostAnswers, action::ShowStopping, action::ShowResized>;
 
 }  // namespace dlrun::job

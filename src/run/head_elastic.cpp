@@ -6,6 +6,7 @@
 #include "src/base/json.hpp"
 #include "src/base/overloaded.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/run/head.hpp"
 
 namespace dlrun::job {
@@ -13,29 +14,32 @@ namespace {
 
 using namespace protocol;  // NOLINT: the messages are what this file is about
 
-Json numbers(const std::vector<Rank>& ranks) {
+constexpr std::chrono::seconds kBackAfter{5};
+
+}  // namespace
+
+Json numbers_of(const std::vector<Rank>& ranks) {
   Json out = Json::array();
   for (const Rank rank : ranks) out.push_back(rank.get());
   return out;
 }
 
-std::string names(const std::vector<Rank>& ranks) {
+std::string names_of(const std::vector<Rank>& ranks) {
   std::vector<std::string> out;
   for (const Rank rank : ranks) out.push_back(fmt::format("{}", rank));
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", join(out, ", "));
 }
 
-}  // namespace
-
 Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host, const std::string& reason) {
   if (!regrouping_ || !sliced_ || failures_.decided() || supervisor_.stop_was_asked()) return Spared::no;
   if (!regrouping_->can_spare(ranks)) {
-    note(fmt::format("{} on {} lost: fewer ranks or nodes are left than 'elastic' asks for", names(ranks),
+    note(fmt::format("{} on {} lost: fewer ranks or nodes are left than 'elastic' asks for", names_of(ranks),
                      host));
     return Spared::no;
   }
+  const std::size_t before = regrouping_->ranks_left();
   const auto regroup = regrouping_->lost(ranks);
-  if (!regroup) return Spared::yes;
+  if (regrouping_->ranks_left() == before) return order(regroup), Spared::yes;
   lost_at_ = now_;
   losses_.push_back({.ranks = ranks,
                      .host = host,
@@ -48,29 +52,37 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
     ranks_.spared(rank);
   }
   act(action::Record{{{"event", "lost"},
-                      {"ranks", numbers(ranks)},
+                      {"ranks", numbers_of(ranks)},
                       {"host", host},
                       {"reason", reason},
                       {"ranks_left", regrouping_->ranks_left()},
                       {"nodes_left", regrouping_->nodes_left()}}});
-  note(fmt::format("lost {} on {}: {}; going on with {} ranks on {} nodes", names(ranks), host, reason,
+  note(fmt::format("lost {} on {}: {}; going on with {} ranks on {} nodes", names_of(ranks), host, reason,
                    regrouping_->ranks_left(), regrouping_->nodes_left()));
-  order(*regroup);
+  order(regroup);
   return Spared::yes;
 }
 
-// A node none of whose ranks is left is missed by nobody.
+// A node none of whose ranks is left is missed by nobody. It may answer again.
 Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason) {
   std::vector<Rank> ranks;
   for (const plan::RankPlan& rank : plan().ranks)
     if (rank.node == agent.node) ranks.push_back(rank.rank);
-  return spare(ranks, agent.host, reason);
+  const Spared spared = spare(ranks, agent.host, reason);
+  if (spared == Spared::no) return spared;
+  candidates_.push_back({.host = agent.host, .next_try = now_ + kBackAfter});
+  fill_up();
+  return spared;
 }
 
 void Head::on(AgentState& agent, const from_agent::LeftWorld& left) {
   if (rank_of(agent, left.rank, "left_world") == nullptr) return;
   if (!regrouping_) return refuse(agent, "message 'left_world', and the job is not elastic");
-  order(regrouping_->left_world(left));
+  const auto next = regrouping_->left_world(left);
+  check_strangers();
+  apply_changes();
+  order(next);
+  ask_for_change();
   if (!regrouping_->stuck() || failures_.decided()) return;
   const std::string reason =
       "the ranks that are left cannot connect to each other, or lose each other again and again";
@@ -82,6 +94,13 @@ void Head::order(const std::optional<Regrouping::Order>& order) {
   if (!order) return;
   if (const auto* world = std::get_if<to_agent::NewWorld>(&*order)) tell_new_world(*world);
   std::visit([this](const auto& message) { send(agents_.working(), message); }, *order);
+  ask_for_change();
+}
+
+// Ranks that join need to know how many can be, and what is trained.
+void Head::take_training(const Json& training) {
+  shards_ = field<int>(training, "shards", "training").value_or(0);
+  regrouping_->set_job(field<std::string>(training, "job", "training").value_or(""));
 }
 
 // What the losses have cost, those too while the others regrouped.
@@ -89,16 +108,55 @@ void Head::went_on(const from_agent::Report& report) {
   const Seconds after = now_ - lost_at_;
   for (Loss& loss : losses_)
     if (!loss.went_on_after) loss.went_on_after = Seconds(now_ - loss.at);
+  for (Join& join : joins_)
+    if (!join.went_on_after) join.went_on_after = Seconds(now_ - join.at);
   act(action::Record{{{"event", "went_on"},
                       {"rank", report.rank.get()},
                       {"step", report.report["went_on"]},
                       {"seconds", after.count()}}});
 }
 
+// A frozen rank keeps its node's agent, which beats for it: only a probe tells.
+void Head::watch_frozen() {
+  frozen_.emplace(plan().limits.lost_after);
+  frozen_->moved(now_);
+  wake(Timer::frozen, frozen_->interval());
+}
+
+void Head::probe_frozen() {
+  if (failures_.decided() || supervisor_.stop_was_asked()) return;
+  if (shards_ > 0 && frozen_->suspicious(now_)) send(agents_.working(), to_agent::ProbeRanks{});
+  wake(Timer::frozen, frozen_->interval());
+}
+
+void Head::spare_frozen(const AgentState& agent, const from_agent::Probed& probed) {
+  from_agent::Probed members;
+  for (const from_agent::RankProbe& probe : probed.ranks)
+    if (regrouping_->is_member(probe.rank)) members.ranks.push_back(probe);
+  const std::vector<Rank> lost = frozen_->lost(members, regrouping_->ranks_left(), now_);
+  for (const Rank rank : lost) frozen_->forget(rank);
+  if (lost.empty()) return;
+  frozen_->moved(now_);
+  (void)spare(lost, agent.host,
+              fmt::format("stopped, as by SIGSTOP, for more than {} (launch.lost-after)",
+                          format_duration(plan().limits.lost_after)));
+}
+
+// All others have ended well, and it never will.
+void Head::end_frozen() {
+  if (regrouping_->ranks_left() > 0) return;
+  std::set<NodeIndex> nodes;
+  for (const plan::RankPlan& rank : plan().ranks)
+    if (ranks_[rank.rank].spared && ranks_[rank.rank].pid && !ranks_[rank.rank].status &&
+        agents_[rank.node].works())
+      nodes.insert(rank.node);
+  send({nodes.begin(), nodes.end()}, to_agent::Stop{.urgency = Urgency::now, .after_failure = false});
+}
+
 void Head::tell_new_world(const to_agent::NewWorld& world) {
   Json event{{"event", "new_world"},
              {"generation", world.generation},
-             {"ranks", numbers(world.ranks)},
+             {"ranks", numbers_of(world.ranks)},
              {"source", world.ranks.at(static_cast<std::size_t>(world.source)).get()},
              {"behind", world.behind}};
   if (world.generation > 0) event["seconds"] = Seconds(now_ - lost_at_).count();

@@ -109,6 +109,7 @@ void Head::supervise(const Supervisor::Event& event) {
                           },
                           [&](const Supervisor::Finish&) { await_own_signal(); }},
                next);
+  if (failures_.decided() || supervisor_.stop_was_asked()) give_up_all_joining("the run is ending");
 }
 
 void Head::stop_agents(Urgency urgency) {
@@ -149,6 +150,7 @@ Outcome Head::conclude(const DriverEnd& end, Ticks now) {
   failures_.tell(out);
   out.ranks = ranks_.results();
   out.losses = losses_;
+  out.joins = joins_;
   if (!failures_.interrupted() && startup_.state() == Startup::State::failed) {
     out.unreachable = startup_.error();
     out.bad_hosts = startup_.missing_hosts();

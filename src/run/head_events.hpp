@@ -11,6 +11,7 @@
 #include "src/plan/plan.hpp"
 #include "src/process/event_loop.hpp"
 #include "src/protocol/messages.hpp"
+#include "src/record/hosts_request.hpp"
 #include "src/run/deadline.hpp"
 
 namespace dlrun::job {
@@ -31,6 +32,8 @@ enum class Timer {
   notes,       // what the launcher said meanwhile is to be shown
   suspend,     // the ranks stand still by now
   abandon,     // agents that do not end their ranks are left to themselves
+  frozen,      // ranks that are stopped are looked for
+  joining,     // nodes that are to join are looked after
   stacks,      // agents that have not told their ranks' stacks are not waited for
   own_signal,  // a cancelled run's own signal had time to come
 };
@@ -90,6 +93,13 @@ struct WritesResumed {
 struct StacksAsked {  // by dlrun stacks, in the run directory
   std::string id;
 };
+struct HostsAsked {  // by dlrun stop --hosts or dlrun grow, in the run directory
+  HostsRequest request;
+};
+struct JoinPlanned {  // the answer to PlanJoin: written, too
+  NodeIndex node;
+  Result<PlanPtr> plan;
+};
 struct Woken {
   Timer timer;
 };
@@ -101,6 +111,7 @@ using Event =
     std::variant<event::Begun, event::Connected, event::NoAgent, event::Received, event::Malformed,
                  event::Closed, event::Unacknowledged, event::Planned, event::LauncherNote, event::Signal,
                  event::Input, event::InputEnd, event::CheckpointDue, event::WalltimeOver,
-                 event::WritesStalled, event::WritesResumed, event::StacksAsked, event::Woken, event::HeldUp>;
+                 event::WritesStalled, event::WritesResumed, event::StacksAsked, event::HostsAsked,
+                 event::JoinPlanned, event::Woken, event::HeldUp>;
 
 }  // namespace dlrun::job

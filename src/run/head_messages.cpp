@@ -22,19 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-<<<<<<< HEAD
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, PrologLeft, NodeUsage, Provenance, MpiWaits,
-                    Probed, StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld, Allgather,
-                    RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
-||||||| e52f5a50
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed,
-                    StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld, Allgather, RelayPort,
-                    SubtreeAllgather, ChildrenAllgathered>(message);
-=======
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, StageNeeds, StageMoved, NodeUsage, Provenance,
-                    MpiWaits, Probed, StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld,
-                    Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
->>>>>>> w-stage
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, StageNeeds, StageMoved, PrologLeft, NodeUsage,
+                    Provenance, MpiWaits, Probed, StacksRead, Output, InputTaken, InputClosed, Report,
+                    LeftWorld, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -49,7 +39,7 @@ Json event_of(const std::string& host, const FromAgent& message) {
 
 void Head::on_received(AgentState& agent, FromAgent& message) {
   if (is_over() || !agent.is_there() || agent.done) return;
-  if (sliced_) heartbeat_.heard(agent.node.get(), now_);
+  if (sliced_ && !agent.outside) heartbeat_.heard(agent.node.get(), now_);
   if (const auto* ended = std::get_if<from_agent::PrologEnded>(&message)) hide(ended->secrets);
   if (is_recorded(message)) act(action::Record{event_of(agent.host, message)});
   std::visit([&](auto& said) { on(agent, said); }, message);
@@ -74,10 +64,13 @@ void Head::on(AgentState& agent, const from_agent::Ready& ready) {
   if (agent.ready) return refuse(agent, "message 'ready' came twice");
   if (auto same = check_version(ready); !same) return no_agent(agent, same.error());
   agent.ready = true;
+  if (joining_.find(agent.node) != nullptr) return joining_agent_ready(agent);
   advance(startup_.agent_ready(agent.node));
 }
 
 void Head::on(AgentState& agent, const from_agent::Inventory& told) {
+  if (const auto* one = joining_.find(agent.node); one != nullptr && one->step == Joining::Step::asked)
+    return plan_joining(agent, told.inventory);
   if (!startup_.expects_inventory(agent.node)) return refuse(agent, "message 'inventory' was not asked for");
   advance(startup_.inventory(agent.node, told.inventory));
 }
@@ -101,6 +94,7 @@ void Head::on(AgentState& agent, from_agent::PrologLeft& left) {
 
 // A prolog that fails on one node ends the job before any rank was started on another.
 void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
+  if (joining_.find(agent.node) != nullptr) return send({agent.node}, to_agent::Go{});
   if (!setup_) return refuse(agent, "message 'prolog', and the job has none");
   if (stage_ && !stage_->is_staged(agent.node)) return refuse(agent, "message 'prolog' before 'staged'");
   setup_->ready(agent.node);
@@ -131,6 +125,7 @@ void Head::on(AgentState& agent, const from_agent::Started& started) {
   const plan::RankPlan* rank = rank_of(agent, started.rank, "started");
   if (rank == nullptr) return;
   ranks_.started(started);
+  if (joining_.find(agent.node) != nullptr) return hangs_.detector().started(rank->rank, now_);
   times_.rank_started(now_);
   hangs_.detector().started(rank->rank, now_);
   if (rank->rank == settings_.input_rank) act(action::BeginInput{});
@@ -154,6 +149,7 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   if (said.contains("saved") || said.contains("result") || said.contains("phase"))
     act(action::Record{{{"event", "report"}, {"rank", report.rank.get()}, {"report", said}}});
   if (said.contains("went_on") && regrouping_) went_on(report);
+  if (said.contains("training") && regrouping_ && report.rank == leader()) take_training(said["training"]);
   if (said.contains("saved") && failures_.interrupted()) saved_when_stopped_ = true;
   if (said.contains("result")) result_ = said["result"];
   if (report.rank == Rank(0) && said.contains("data"))
@@ -166,6 +162,7 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   stragglers_.reported(report.rank, said, now_);
   if (stragglers_.judged(now_)) tell_stragglers();
   if (report.rank != leader()) return;
+  if (frozen_) frozen_->moved(now_);
   energy_.reported(said, now_);
   show_report(said);
 }
@@ -213,10 +210,22 @@ void Head::on(AgentState& agent, const from_agent::Exited& exited) {
   const plan::RankPlan* rank = rank_of(agent, exited.rank, "exited");
   if (rank == nullptr) return;
   ranks_.exited(exited, *rank);
+  if (joining_.find(agent.node) != nullptr) {
+    const std::string& cause = output_.cause(rank->rank);
+    return give_up_joining(agent.node,
+                           {.kind = ErrorKind::unavailable,
+                            .what = fmt::format("rank {} ended before it had joined: {}{}{}", rank->rank,
+                                                exited.text, cause.empty() ? "" : ": ", cause),
+                            .hint = "dlrun logs shows what it printed"});
+  }
   if (rank->rank == settings_.input_rank) act(action::EndInput{});
   times_.rank_exited(now_);
   hangs_.detector().exited(rank->rank, now_);
-  if (regrouping_ && exited.code == 0 && exited.signal == 0) order(regrouping_->ended(rank->rank));
+  if (regrouping_ && exited.code == 0 && exited.signal == 0) {
+    if (regrouping_->is_member(rank->rank)) give_up_all_joining("the training has ended");
+    order(regrouping_->ended(rank->rank));
+    end_frozen();
+  }
   if (rank->service || !ranks_.services_are_over() || failures_.decided()) return;
   ranks_.end_services();
   supervise(Supervisor::Stop{Supervisor::Urgency::polite});
@@ -224,7 +233,8 @@ void Head::on(AgentState& agent, const from_agent::Exited& exited) {
 
 void Head::on(AgentState& agent, const from_agent::Failed& failed) {
   const plan::RankPlan* rank = rank_of(agent, failed.rank, "failed");
-  if (rank == nullptr || ranks_.is_ended_service(*rank)) return;
+  if (rank == nullptr || ranks_.is_ended_service(*rank) || agent.given_up) return;
+  if (ranks_[rank->rank].spared) return;  // the others go on without it already
   const std::optional<ExitStatus>& status = ranks_[rank->rank].status;
   if (status && plan::is_loss(status->exit_code, status->signal) &&
       spare({rank->rank}, agent.host, failed.reason) == Spared::yes)
@@ -245,6 +255,7 @@ void Head::on(AgentState&, const from_agent::MpiWaits&) {
 void Head::on(AgentState& agent, const from_agent::Probed& probed) {
   for (const from_agent::RankProbe& probe : probed.ranks)
     if (rank_of(agent, probe.rank, "probed") == nullptr) return;
+  if (regrouping_ && frozen_) spare_frozen(agent, probed);
   on_hang(hangs_.probed(agent.node, probed, now_));
 }
 
@@ -319,6 +330,9 @@ void Head::fail_rank(FirstFailure failure, const plan::RankPlan& rank, Standing 
 }
 
 void Head::fail_node(const AgentState& agent, ExitCode code, const std::string& reason) {
+  if (agent.given_up) return;
+  if (joining_.find(agent.node) != nullptr)
+    return give_up_joining(agent.node, {.kind = ErrorKind::unavailable, .what = reason});
   // While others are still on their way: with it, nothing will begin.
   if (!agent.ready || !startup_.all_here())
     return no_agent(agent, {.kind = code == ExitCode::internal ? ErrorKind::internal : ErrorKind::unavailable,

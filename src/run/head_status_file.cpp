@@ -54,6 +54,7 @@ void HeadStatusFile::work() {
     }
     pass_stop_on();
     find_stacks_request();
+    find_hosts_request();
     std::unique_lock lock(mutex_);
     if (ended_.wait_for(lock, kLookInterval, [this] { return end_; })) break;
   }
@@ -91,6 +92,19 @@ void HeadStatusFile::find_stacks_request() {
 std::optional<std::string> HeadStatusFile::take_stacks_request() {
   const std::lock_guard lock(mutex_);
   return std::exchange(stacks_asked_, std::nullopt);
+}
+
+void HeadStatusFile::find_hosts_request() {
+  auto asked = requested_hosts(directory_);
+  if (!asked || asked->id == last_hosts_request_) return;
+  last_hosts_request_ = asked->id;
+  const std::lock_guard lock(mutex_);
+  hosts_asked_ = std::move(asked);
+}
+
+std::optional<HostsRequest> HeadStatusFile::take_hosts_request() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(hosts_asked_, std::nullopt);
 }
 
 void stop_this_run() {

@@ -18,6 +18,7 @@ void LiveStatus::begin_attempt(const plan::Plan& plan) {
   status_.progress = nullptr;
   status_.stragglers = Json::array();
   status_.losses = Json::array();
+  status_.joins = Json::array();
   host_of_rank_.clear();
   for (const plan::RankPlan& rank : plan.ranks)
     host_of_rank_.push_back(plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get());
@@ -46,6 +47,13 @@ void LiveStatus::lost(const std::vector<Loss>& losses) {
   for (const Loss& loss : losses)
     for (const Rank rank : loss.ranks) steps_.at(static_cast<std::size_t>(rank.get())) = kLost;
   while (leader_ + 1 < steps_.size() && steps_[leader_] == kLost) ++leader_;
+}
+
+void LiveStatus::grow(const plan::Plan& plan) {
+  for (std::size_t rank = steps_.size(); rank < plan.ranks.size(); ++rank)
+    host_of_rank_.push_back(plan.nodes.at(static_cast<std::size_t>(plan.ranks[rank].node.get())).host.get());
+  steps_.resize(plan.ranks.size(), kNoStep);
+  heard_.resize(plan.ranks.size(), Ticks{});
 }
 
 void LiveStatus::usage(NodeUsage usage) {

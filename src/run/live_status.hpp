@@ -24,6 +24,10 @@ class LiveStatus {
   void report(Rank rank, const Json& report, Ticks now);
   /// Ranks that an elastic job goes on without. The first of the others tells its progress.
   void lost(const std::vector<Loss>& losses);
+  /// The plan has more ranks now, which are no members yet.
+  void grow(const plan::Plan& plan);
+  /// Those that have joined.
+  void joined(const std::vector<Join>& joins) { status_.joins = to_json(joins); }
   bool leads(Rank rank) const { return static_cast<std::size_t>(rank.get()) == leader_; }
   void usage(NodeUsage usage);
   void stragglers(Json ranks) { status_.stragglers = std::move(ranks); }

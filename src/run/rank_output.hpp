@@ -18,6 +18,8 @@ class RankOutput {
   // `secrets`: not kept; they may become more.
   RankOutput(std::size_t ranks, const plan::SecretValues& secrets);
 
+  /// There are more ranks now.
+  void grow(std::size_t ranks) { ranks_.resize(ranks); }
   /// What is to be shown of it; empty where nothing is.
   std::optional<Action> take(protocol::from_agent::Output output);
   /// The others' after the first failure: their logs have it, and people see what failed first.

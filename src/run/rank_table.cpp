@@ -11,6 +11,13 @@ RankTable::RankTable(const plan::Plan& plan) : results_(plan.ranks.size()) {
   served_at_first_ = served_;
 }
 
+void RankTable::grow(const plan::Plan& plan) {
+  const std::size_t more = plan.ranks.size() - results_.size();
+  results_.resize(plan.ranks.size());
+  served_ += more;
+  served_at_first_ += more;
+}
+
 void RankTable::started(const protocol::from_agent::Started& started) {
   RankResult& result = at(started.rank);
   if (!result.pid) ++started_;

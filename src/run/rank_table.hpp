@@ -14,6 +14,8 @@ class RankTable {
  public:
   explicit RankTable(const plan::Plan& plan);
 
+  /// The plan has more ranks now.
+  void grow(const plan::Plan& plan);
   /// The rank's process runs.
   void started(const protocol::from_agent::Started& started);
   /// The rank's process has ended.

@@ -10,6 +10,7 @@
 #include "src/launch/launcher.hpp"
 #include "src/plan/agent_per_rank.hpp"
 #include "src/plan/job_checks.hpp"
+#include "src/plan/join_plan.hpp"
 #include "src/plan/node_range.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/stop_signals.hpp"
@@ -88,6 +89,29 @@ Result<Replanned> plan_with(Prepared& job, const plan::Inventories& told, const 
                    }};
 }
 
+// The job with a node more, while its ranks train.
+Result<Replanned> plan_join(Prepared& job, const JoinWanted& wanted, const Context& context) {
+  plan::Plan whole = job.plan;
+  plan::add_nodes(
+      whole, {wanted.hosts.begin() + static_cast<std::ptrdiff_t>(whole.nodes.size()), wanted.hosts.end()});
+  const HostName host = whole.nodes.at(static_cast<std::size_t>(wanted.node.get())).host;
+  Allocation alone = job.allocation;
+  std::erase_if(alone.nodes, [&](const AllocatedNode& node) { return node.host != host; });
+  const AllocatedNode unknown{.host = host, .cpus = {}, .gpus = {}};
+  alone.nodes.resize(1, unknown);
+  plan::fill_in(alone, {{host.get(), wanted.inventory}}, job.spec);
+  job.plan = TRY(
+      plan::plan_with_node(std::move(whole), job.input, {wanted.node, alone.nodes.front(), wanted.shards}));
+  return Replanned{attempt_plan(job),
+                   [job, data = context.request.installation.data] { return write_plan(job, data); }};
+}
+
+std::vector<std::string> hosts_of(const Allocation& allocation) {
+  std::vector<std::string> out;
+  for (const AllocatedNode& node : allocation.nodes) out.push_back(node.host.get());
+  return out;
+}
+
 // A program that is not there may be that of launch.wrap, which no command line of the user's shows.
 void name_wrap(const plan::JobSpec& spec, Outcome& outcome) {
   if (!spec.launch.wrap || !outcome.first_failure || !outcome.first_failure->hint.empty()) return;
@@ -133,6 +157,13 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
        .environment = context.request.environment,
        .plan_without = [&](const plan::TakenPorts& taken) { return plan_without(job, taken, context); },
        .plan_with = [&](const plan::Inventories& told) { return plan_with(job, told, context); },
+       .plan_join = [&](const JoinWanted& wanted) { return plan_join(job, wanted, context); },
+       .make_launcher =
+           [&](const plan::Plan& alone) {
+             return launch::choose_launcher(
+                 alone, launch_settings(job.spec.launch, job.allocation, context.request.environment, {}));
+           },
+       .hosts = hosts_of(job.allocation),
        .collectives = collectives_of(job.spec.launch.relay, plan),
        .questions = questions_of(job),
        .walltime = context.walltime,
@@ -195,7 +226,7 @@ Result<void> plan_again(Prepared& job, const Attempts& attempts, const Outcome& 
                                              .reason = reason_of(outcome),
                                              .left_out = {without.begin(), without.end()}};
   job.input.allocation = plan::with_stand_ins(TRY(attempts.without_bad_nodes(job.allocation)), job.spec);
-  if (!job.spec.resources.min_nodes) job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
+  if (!job.spec.resources.min_nodes) job.input.spec.resources.nodes = static_cast<int>(attempts.nodes());
   ++job.input.attempt;
   job.plan = TRY(plan::make_plan(job.input));
   return write_further_attempt(job, context.request.installation.data);

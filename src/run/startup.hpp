@@ -34,6 +34,8 @@ class Startup {
   /// It is over, for another reason.
   void give_up(const std::string& why);
 
+  /// The plan of a run that has begun has become larger.
+  void grow(PlanPtr plan) { plan_ = std::move(plan); }
   State state() const { return state_; }
   const PlanPtr& plan() const { return plan_; }
   bool all_here() const { return arrivals_.all_here(); }

@@ -115,7 +115,8 @@ class Training(support.Case):
         self.cluster.thaw("n1")
         out, err = process.communicate()
         self.assertEqual(process.returncode, 0, err)
-        self.assertEqual([event["ranks"] for event in named("new_world")], [[0, 1, 2], [0, 1], [1]])
+        # The node that was frozen may have joined again meanwhile.
+        self.assertEqual([event["ranks"] for event in named("new_world")][:3], [[0, 1, 2], [0, 1], [1]])
         self.assertEqual(self.bits("ckpt"), self.bits("whole-ckpt"))
         self.assertEqual(self.record()["result"]["test_loss"], self.record("whole")["result"]["test_loss"])
         self.cluster.wait_idle()

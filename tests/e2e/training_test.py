@@ -459,33 +459,33 @@ class Training(support.Case):
             self.assertRegex(err, rf"bad.yaml:10:58: train.optimizer.state is sharded, and .*{said}")
 
     def test_an_elastic_training_goes_on_without_killed_ranks_and_ends_with_the_same_bits(self):
-        """Rank 2 is killed, then rank 0, which has the files; the bits are those of one rank that nobody killed."""
+        """Rank 2 is killed, then rank 0, which has the files, and rank 1 is stopped; the bits are those of one rank that nobody killed."""
         self.environment["OMP_NUM_THREADS"] = "1"
         job = JOB.format(ranks=1, epochs=6).replace("batch: 32", "batch: 16\n  shards: 4")
         self.job = self.write("job.yaml", job)
         self.assertEqual(self.train("whole", "--set", "checkpoint.dir=whole-ckpt")[0], 0)
-        self.job = self.write("job.yaml", job.replace("ranks: 1", "ranks: 4").replace("tasks-per-node: 1", "tasks-per-node: 4") + "elastic: {min-ranks: 2}\n")
+        self.job = self.write("job.yaml", job.replace("ranks: 1", "ranks: 4").replace("tasks-per-node: 1", "tasks-per-node: 4") + "elastic: {min-ranks: 1}\nlaunch: {lost-after: 1s}\n")
         head = self.start("--run-dir", "run", self.job)
         events = lambda name: [event for event in (self.events() if self.exists("run/events.jsonl") else []) if event["event"] == name]
         saved = lambda: any("saved" in event["report"] for event in events("report"))
         wait_until(lambda: saved() or head.poll() is not None, "it trains")
         pids = {event["rank"]: event["pid"] for event in events("started")}
-        for generation, rank in enumerate((2, 0), start=1):
-            os.kill(pids[rank], signal.SIGKILL)
+        for generation, (rank, number) in enumerate(((2, signal.SIGKILL), (0, signal.SIGKILL), (1, signal.SIGSTOP)), start=1):
+            os.kill(pids[rank], number)
             wait_until(lambda: len(events("new_world")) > generation or head.poll() is not None, "the others go on")
         out, err = head.communicate()
         self.assertEqual(head.returncode, 0, err)
         self.assertIn("lost rank 2 on ", err)
-        self.assertEqual([event["ranks"] for event in events("new_world")], [[0, 1, 2, 3], [0, 1, 3], [1, 3]])
+        self.assertEqual([event["ranks"] for event in events("new_world")], [[0, 1, 2, 3], [0, 1, 3], [1, 3], [3]])
         print("going on took", [round(event["seconds"], 3) for event in events("new_world")[1:]])
         self.assertEqual(self.bits("ckpt"), self.bits("whole-ckpt"))
         self.assertEqual(self.record("run")["result"]["test_loss"], self.record("whole")["result"]["test_loss"])
-        self.assertEqual([(loss["ranks"], loss["first_rank_left"]) for loss in self.record("run")["attempts"][-1]["losses"]], [([2], 0), ([0], 1)])
-        self.assertEqual([rank.get("spared", False) for rank in self.record("run")["attempts"][-1]["ranks"]], [True, False, True, False])
+        self.assertEqual([(loss["ranks"], loss["first_rank_left"]) for loss in self.record("run")["attempts"][-1]["losses"]], [([2], 0), ([0], 1), ([1], 3)])
+        self.assertEqual([rank.get("spared", False) for rank in self.record("run")["attempts"][-1]["ranks"]], [True, True, True, False])
         code, out, err = self.dlrun("status", "run")
         self.assertEqual(code, 0, err)
         self.assertRegex(out, r"lost       ranks \[2\] on \S+: killed by SIGKILL \(9\); went on after \S+\nlost       ranks \[0\]")
-        self.assertEqual([loss["ranks"] for loss in json.loads(self.dlrun("status", "run", "--json")[1])["losses"]], [[2], [0]])
+        self.assertEqual([loss["ranks"] for loss in json.loads(self.dlrun("status", "run", "--json")[1])["losses"]], [[2], [0], [1]])
         self.assertIn("lost ranks", self.dlrun("diff", "whole", "run")[1])
         self.assertEqual(self.dlrun("report", "run", "-o", "page.html")[0], 0)
         for text in ("lost ranks [2] on ", "went on after "):

@@ -7,6 +7,7 @@
 #include "src/plan/adapter.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/protocol/message_stream.hpp"
+#include "src/record/hosts_request.hpp"
 #include "src/render/template.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/unit/plan/support.hpp"
@@ -89,6 +90,16 @@ TEST_CASE("a damaged adapter") {
   REQUIRE(plan::parse_adapter(kAdapter, "some.yaml"));
   Mutator mutator({kAdapter}, test::odd_values());
   for (Texts texts; texts.next();) REQUIRE(is_sound(plan::parse_adapter(mutator.next(), "some.yaml")));
+}
+
+TEST_CASE("a damaged request for other nodes") {
+  const std::string good = R"({"id": "4711", "change": "leave", "hosts": ["c3", "c4"]})";
+  const auto read = [](const std::string& text) -> Result<job::HostsRequest> {
+    return job::hosts_request_from_json(TRY(parse_json(text, "hosts-request.json")), "hosts-request.json");
+  };
+  REQUIRE(read(good));
+  Mutator mutator({good}, test::odd_values());
+  for (Texts texts; texts.next();) REQUIRE(is_sound(read(mutator.next())));
 }
 
 TEST_CASE("a damaged template") {

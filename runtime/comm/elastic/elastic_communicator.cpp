@@ -57,16 +57,20 @@ class ElasticCommunicator final : public HostCommunicator, private ElasticWorld 
   }
   ~ElasticCommunicator() override { line_->when_called({}); }
 
+  // It has no world, and collectives only once it has regrouped.
+  void stay_outside() { rank_ = 1, size_ = 2; }
+
   // The world of this generation, or of a later one.
-  Result<Joined> join(int generation, std::uint64_t done) {
+  Result<Joined> join(int generation, std::uint64_t done, Cause cause) {
     for (;;) {
       leave();
       const RankPort port = TRY(RankPort::open());
       listen_on(&port, generation);
-      auto joined = join_once(generation, done, port);
+      auto joined = join_once(generation, done, port, cause);
       listen_on(nullptr, generation_);
       if (!joined) return tl::unexpected(std::move(joined).error());
       if (*joined) return **joined;
+      cause = Cause::lost;
     }
   }
 
@@ -83,15 +87,30 @@ class ElasticCommunicator final : public HostCommunicator, private ElasticWorld 
   Result<void> finish() override { return {}; }  // who is left behind by its peers regroups
 
  private:
-  Result<Joined> regroup(std::uint64_t done) override {
+  Result<Joined> regroup(std::uint64_t done, Cause cause) override {
+    if (cause == Cause::joining) return join(0, done, cause);
+    if (cause == Cause::at_step) return join(generation_ + 1, done, cause);
     const std::optional<int> called = TRY(line_->await_call(generation_, kCallComes));
-    return join(called.value_or(generation_ + 1), done);
+    return join(called.value_or(generation_ + 1), done, cause);
+  }
+  bool is_asked() const override { return line_->asked_to() > generation_; }
+  int generation() const override { return generation_; }
+  bool has_world() const override { return links_ != nullptr; }
+  void set_job(const std::string& checksum) override { job_ = checksum; }
+  Result<void> part(std::uint64_t done) override {
+    return line_->leave({.generation = generation_, .done = done, .at_step = true, .job = job_});
   }
 
   // Unset where it came to nothing: `generation` is the next to try.
-  Result<std::optional<Joined>> join_once(int& generation, std::uint64_t done, const RankPort& port) {
-    TRY(line_->leave(generation, done, port.announcement()));
+  Result<std::optional<Joined>> join_once(int& generation, std::uint64_t done, const RankPort& port,
+                                          Cause cause) {
+    TRY(line_->leave({.generation = generation,
+                      .done = done,
+                      .port = port.announcement(),
+                      .at_step = cause == Cause::at_step,
+                      .job = job_}));
     const WorldLine::News news = TRY(line_->await(generation));
+    if (!news.member) return std::optional(Joined{.member = false});
     if (!news.world) return generation = news.called_to, std::optional<Joined>();
     const NewWorld& world = *news.world;
     const auto at = std::find(world.ranks.begin(), world.ranks.end(), own_);
@@ -140,6 +159,7 @@ class ElasticCommunicator final : public HostCommunicator, private ElasticWorld 
 
   std::unique_ptr<WorldLine> line_;
   int own_;  // as the launcher numbers it
+  std::string job_;
   int rank_ = 0, size_ = 1;
   AllreduceChoice choice_;
   std::mutex mutex_;
@@ -157,7 +177,11 @@ Result<std::unique_ptr<Communicator>> make_elastic_communicator(const Environmen
   if (!rank) return fail(ErrorKind::usage, "DLRUN_RANK is '{}', not a rank", environment.get("DLRUN_RANK"));
   auto line = TRY(WorldLine::open(environment.get("DLRUN_CONTROL"), static_cast<int>(*rank)));
   auto out = std::make_unique<ElasticCommunicator>(std::move(line), static_cast<int>(*rank), choice);
-  TRY(out->join(0, 0));
+  if (environment.find("DLRUN_JOIN")) {
+    out->stay_outside();
+    return out;
+  }
+  TRY(out->join(0, 0, ElasticWorld::Cause::joining));
   return out;
 }
 

@@ -8,7 +8,8 @@
 
 namespace dlrun::runtime {
 
-/// Joins the first world. DLRUN_RANK and DLRUN_CONTROL are the agent's.
+/// Joins the first world, or, with DLRUN_JOIN, none before it regroups. DLRUN_RANK and DLRUN_CONTROL are the
+/// agent's.
 Result<std::unique_ptr<Communicator>> make_elastic_communicator(const Environment& environment,
                                                                 const AllreduceChoice& choice);
 

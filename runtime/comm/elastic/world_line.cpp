@@ -1,6 +1,7 @@
 // See world_line.hpp.
 #include "runtime/comm/elastic/world_line.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -112,26 +113,53 @@ void WorldLine::take(std::string_view text) {
   const std::lock_guard lock(mutex_);
   if (line->contains("new_world")) {
     auto world = read_world(*line);
-    if (world && world->generation > world_.generation) world_ = std::move(*world);
+    // A world without this rank is another's: it waits for the next one.
+    const bool is_in = world && std::count(world->ranks.begin(), world->ranks.end(), rank_) > 0;
+    if (is_in && world->generation > world_.generation) world_ = std::move(*world);
   }
-  if (const auto generation = field<int>(*line, "regroup", kWhere); generation && *generation > called_to_) {
-    called_to_ = *generation;
-    if (when_called_) when_called_(called_to_);
-  }
+  if (line->contains("regroup")) take_call(*line);
   news_.notify_all();
 }
 
-Result<void> WorldLine::leave(int generation, std::uint64_t done, const std::string& port) {
-  const Json line{{"rank", rank_}, {"left_world", generation}, {"done", done}, {"port", port}};
+// Where it is to be left behind a step, nothing under way is given up for it.
+void WorldLine::take_call(const Json& line) {
+  const auto generation = field<int>(line, "regroup", kWhere);
+  const auto ranks = field<std::vector<int>>(line, "ranks", kWhere);
+  const auto at_step = field<bool>(line, "at_step", kWhere);
+  if (!generation || !ranks || !at_step) return;
+  if (!ranks->empty() && *generation >= listed_) {
+    listed_ = *generation;
+    member_ = std::find(ranks->begin(), ranks->end(), rank_) != ranks->end();
+  }
+  if (*at_step) {
+    asked_to_ = std::max(asked_to_, *generation);
+  } else if (*generation > called_to_) {
+    called_to_ = *generation;
+    if (when_called_) when_called_(called_to_);
+  }
+}
+
+int WorldLine::asked_to() const {
+  const std::lock_guard lock(mutex_);
+  return asked_to_;
+}
+
+Result<void> WorldLine::leave(const Leave& how) {
+  const Json line{{"rank", rank_},    {"left_world", how.generation}, {"done", how.done},
+                  {"port", how.port}, {"at_step", how.at_step},       {"job", how.job}};
   if (!send_all(fd_.get(), dlrun::to_text(line) + "\n")) return no_agent();
   return {};
 }
 
 Result<WorldLine::News> WorldLine::await(int generation) {
   std::unique_lock lock(mutex_);
-  news_.wait(lock, [&] { return lost_ || called_to_ > generation || world_.generation == generation; });
-  if (called_to_ > generation) return News{.world = {}, .called_to = called_to_};
+  const auto next = [&] { return std::max(called_to_, asked_to_); };
+  news_.wait(lock, [&] {
+    return lost_ || leaves(generation) || next() > generation || world_.generation == generation;
+  });
+  if (leaves(generation)) return News{.world = {}, .called_to = listed_, .member = false};
   if (world_.generation == generation) return News{.world = world_, .called_to = generation};
+  if (next() > generation) return News{.world = {}, .called_to = next()};
   return no_agent();
 }
 

@@ -34,17 +34,27 @@ class WorldLine {
   WorldLine(const WorldLine&) = delete;
   WorldLine& operator=(const WorldLine&) = delete;
 
-  /// This rank is in no world and waits for that one.
-  Result<void> leave(int generation, std::uint64_t done, const std::string& port);
+  /// This rank is in no world and waits for that one. No port: it leaves the run.
+  struct Leave {
+    int generation = 0;
+    std::uint64_t done = 0;
+    std::string port = {};
+    bool at_step = false;  // as it was asked to
+    std::string job = {};  // what it trains, as a checksum
+  };
+  Result<void> leave(const Leave& how);
   /// The world of this generation, or a later one to which the ranks are called; an Error where the agent is
   /// gone.
   struct News {
     std::optional<NewWorld> world;
     int called_to = 0;
+    bool member = true;  // of the world that it is called to
   };
   Result<News> await(int generation);
   /// Until the ranks are called to a world behind this generation, or the time is over.
   Result<std::optional<int>> await_call(int generation, Seconds limit);
+  /// The world that the ranks were last asked to begin behind a step.
+  int asked_to() const;
   /// On the line's own thread, each time that the ranks are called to a later world.
   void when_called(std::function<void(int generation)> act);
 
@@ -52,16 +62,20 @@ class WorldLine {
   WorldLine(UniqueFd fd, UniqueFd end, int rank);
   void listen();
   void take(std::string_view line);
+  void take_call(const Json& line);
+  bool leaves(int generation) const { return !member_ && listed_ >= generation; }
   void lose();
 
   UniqueFd fd_, end_;
   int rank_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable news_;
   std::function<void(int)> when_called_;
   NewWorld world_;
-  int called_to_ = 0;
-  bool lost_ = false;  // the agent is gone
+  int called_to_ = 0, asked_to_ = 0;
+  int listed_ = 0;      // the last world whose ranks were told
+  bool member_ = true;  // of that world
+  bool lost_ = false;   // the agent is gone
   std::thread thread_;
 };
 

@@ -79,6 +79,17 @@ void Reporter::data(std::string_view fingerprint, std::uint64_t samples) {
                   ControlChannel::Importance::kept);
 }
 
+void Reporter::training(int shards, std::string_view job) {
+  if (rank_ == 0)
+    control_.send(Json{{"training", {{"shards", shards}, {"job", job}}}}, ControlChannel::Importance::kept);
+}
+
+void Reporter::stop_leading() {
+  rank_ = -1;
+  metrics_.reset();
+  events_.reset();
+}
+
 void Reporter::note(std::string_view line) {
   if (rank_ != 0) return;
   fmt::print("{}\n", line);

@@ -65,6 +65,13 @@ struct StepWindow {
   double samples_per_second() const { return time.count() > 0 ? totals.rows / time.count() : 0; }
 };
 
+// What a rank keeps of the epoch for the lines that the first rank writes.
+struct EpochSoFar {
+  double samples = 0;            // that the run has trained
+  StepWindow recent, epoch;      // since the last line of metrics; since the epoch (or the run) began
+  std::uint64_t epoch_from = 0;  // the first step that `epoch` has, where it has not all of the epoch
+};
+
 class Reporter {
  public:
   /// `begin`: when the process started, for the time to the first step.
@@ -79,6 +86,16 @@ class Reporter {
   /// Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest
   /// alone.
   void start_within_epoch(std::uint64_t resumed_at) { epoch_from_ = resumed_at + 1; }
+  /// What this rank has of the epoch, for one that joins the run.
+  EpochSoFar so_far() const { return {samples_, recent_, epoch_, epoch_from_}; }
+  void go_on_from(const EpochSoFar& there) {
+    samples_ = there.samples;
+    recent_ = there.recent;
+    epoch_ = there.epoch;
+    epoch_from_ = there.epoch_from;
+  }
+  /// Another rank will be the first: the files are closed.
+  void stop_leading();
   void set_length(RunLength length) { length_ = length; }
   /// The losses of the task: one, unless it says otherwise.
   enum class Accuracy { told, none };
@@ -106,7 +123,9 @@ class Reporter {
   Result<void> epoch(const StepReport& last, const EpochReport& report);
   /// What was measured within an epoch, which goes on.
   Result<void> evaluation(const StepReport& last, const EpochReport& report);
-  /// An elastic run has completed this step after it lost ranks.
+  /// How many shards the training has, and what is trained, as a checksum: ranks that join need both.
+  void training(int shards, std::string_view job);
+  /// An elastic run has completed this step after its ranks became others.
   void went_on(std::uint64_t step);
   /// `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);

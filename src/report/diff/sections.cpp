@@ -31,7 +31,7 @@ Values outcome(const DiffRun& run) {
                  {"attempts", at(run.record, {"attempts"}).size()}};
   if (const Json attempts = at(run.record, {"attempts"}); attempts.is_array() && !attempts.empty())
     for (const Json& loss : at(attempts.back(), {"losses"}))
-      out["lost ranks"].push_back(
+      out[at(loss, {"on_request"}) == true ? "ranks that left" : "lost ranks"].push_back(
           fmt::format("{} on {}", to_text(at(loss, {"ranks"})),
                       at(loss, {"host"}).is_string() ? loss["host"].get<std::string>() : "?"));
   if (at(run.record, {"exit_code"}) != 0) out["reason"] = at(run.record, {"reason"});

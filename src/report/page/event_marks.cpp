@@ -49,6 +49,17 @@ constexpr MarkRow kMarks[] = {
        return fmt::format("lost ranks {} on {}: {}; {} are left", text_of(e, "ranks"), text_of(e, "host"),
                           text_of(e, "reason"), text_of(e, "ranks_left"));
      }},
+    {"left", "note", true,
+     [](const Json& e) {
+       return fmt::format("ranks {} on {} left on request; {} are left", text_of(e, "ranks"),
+                          text_of(e, "host"), text_of(e, "ranks_left"));
+     }},
+    {"joined", "note", true,
+     [](const Json& e) {
+       return fmt::format("ranks {} on {} joined after {} s; {} are there", text_of(e, "ranks"),
+                          text_of(e, "host"), text_of(e, "seconds"), text_of(e, "ranks_left"));
+     }},
+    {"join_failed", "note", true, [](const Json& e) { return "no join of " + at_host(e, "reason"); }},
     {"went_on", "note", true,
      [](const Json& e) {
        return fmt::format("went on after {} s, with step {}", text_of(e, "seconds"), text_of(e, "step"));

@@ -673,10 +673,16 @@ TEST_CASE("an elastic rank that is killed ends no other rank: the head decides")
   CHECK(bench.exited(0, 0, SIGKILL) ==
         "say exited rank=0 code=0 signal=9 text=killed by SIGKILL (9); "
         "say failed rank=0 code=137 reason=killed by SIGKILL (9)");
-  CHECK(bench.on(event::Reported{Rank(1), {{"rank", 1}, {"left_world", 1}, {"done", 17}, {"port", "p"}}}) ==
-        "say left_world rank=1 generation=1 done=17 (1 bytes)");
+  CHECK(bench.on(event::Reported{Rank(1),
+                                 {{"rank", 1},
+                                  {"left_world", 1},
+                                  {"done", 17},
+                                  {"port", "p"},
+                                  {"at_step", true},
+                                  {"job", "4711"}}}) ==
+        "say left_world rank=1 generation=1 done=17 at_step=true job=4711 (1 bytes)");
   CHECK(bench.says(to_agent::Regroup{.generation = 1, .ranks = {Rank(1)}}) ==
-        R"(tell ranks {"regroup":1,"ranks":[1]})");
+        R"(tell ranks {"regroup":1,"ranks":[1],"at_step":false})");
   CHECK(bench.exited(1, 0).ends_with("end strays"));
   Bench own_error;
   own_error.run(slice);

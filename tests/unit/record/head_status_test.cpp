@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "src/base/utc.hpp"
+#include "src/record/hosts_request.hpp"
 #include "src/record/stacks_request.hpp"
 #include "src/record/stop_request.hpp"
 #include "tests/unit/folder.hpp"
@@ -87,8 +88,22 @@ TEST_CASE("of two requests to stop the more urgent one counts") {
 
 TEST_CASE("requests that are no files are none, and are not waited for") {
   const test::Folder folder;
-  for (const char* name : {"stop-request", "stacks-request"})
+  for (const char* name : {"stop-request", "stacks-request", "hosts-request.json"})
     REQUIRE(::mkfifo((folder.path / name).c_str(), 0600) == 0);
   CHECK(requested_stop(folder.path) == RunStop::none);
   CHECK(requested_stacks(folder.path).empty());
+  CHECK_FALSE(requested_hosts(folder.path).has_value());
+}
+
+TEST_CASE("a request for other nodes is read as it was written; what is none is an error that names it") {
+  const test::Folder folder;
+  const HostsRequest asked{.id = "4711", .change = HostsChange::join, .hosts = {"c5", "c6"}};
+  REQUIRE(request_hosts(folder.path, asked).has_value());
+  CHECK(requested_hosts(folder.path) == asked);
+  const auto why = [](const char* text) {
+    return hosts_request_from_json(parse_json(text, "f").value(), "f").error().text();
+  };
+  CHECK(why(R"({"id": "1", "change": "go", "hosts": ["c1"]})") == "f: change is 'go', not leave or join");
+  CHECK(why(R"({"id": "1", "change": "leave", "hosts": []})") == "f: no id, or no hosts");
+  CHECK(why(R"({"change": "leave", "hosts": ["c1"]})").find("id") != std::string::npos);
 }

@@ -460,6 +460,69 @@ TEST_CASE("an elastic job goes on without a node, until fewer are left than it a
   CHECK(world.outcome().first_failure->host == "n2");
 }
 
+namespace {
+
+// Three ranks that train, as the first of them has told.
+World leaving_world(plan::Elastic limits) {
+  World world = elastic_world(limits);
+  world.start();
+  for (const int rank : {0, 1, 2}) world.say(rank, left_world(rank, 0, 0));
+  world.say(0, from::Report{Rank(0), {{"training", {{"shards", 4}, {"job", "4711"}}}}});
+  return world;
+}
+
+Json ask_hosts(World& world, HostsChange change, std::vector<std::string> hosts) {
+  world.happen(event::HostsAsked{{.id = "r1", .change = change, .hosts = std::move(hosts)}});
+  return world.actions<action::WriteHostAnswers>().back().document["answers"]["r1"];
+}
+
+}  // namespace
+
+TEST_CASE("a node that is asked to leave does so behind a step, and is no loss") {
+  World world = leaving_world({.min_nodes = 2, .min_ranks = 1});
+  CHECK(ask_hosts(world, HostsChange::leave, {"n2"})["state"] == "waiting");
+  REQUIRE(world.sent<to::Regroup>(0).size() == 1);
+  CHECK(world.sent<to::Regroup>(0)[0].at_step);
+  for (const int rank : {1, 0, 2}) {
+    from::LeftWorld said = left_world(rank, 1, 8);
+    said.at_step = true;
+    world.say(rank, said);
+  }
+  from::LeftWorld parted = left_world(1, 1, 8);
+  parted.port.clear();
+  world.say(1, parted);
+  REQUIRE(world.sent<to::NewWorld>(0).size() == 2);
+  CHECK(world.sent<to::NewWorld>(0)[1].ranks == std::vector{Rank(0), Rank(2)});
+  CHECK(world.actions<action::WriteHostAnswers>().back().document["answers"]["r1"]["state"] == "done");
+  world.exit_rank(1);
+  world.end_node(1);
+  CHECK(world.head().phase() == Phase::running);
+  CHECK(world.recorded("left")[0]["host"] == "n2");
+  CHECK(world.recorded("lost").empty());
+  for (const int rank : {0, 2}) world.exit_rank(rank);
+  for (const int node : {0, 2}) world.end_node(node);
+  CHECK(world.outcome().exit_code == 0);
+  CHECK(world.outcome().losses[0].on_request);
+}
+
+TEST_CASE("hosts that cannot leave are refused with the reason, and nobody is asked") {
+  World world = leaving_world({.min_nodes = 3, .min_ranks = 1});
+  const Json few = ask_hosts(world, HostsChange::leave, {"n2"});
+  CHECK(few["state"] == "failed");
+  CHECK(few["error"]["exit_code"] == 66);
+  CHECK(few["error"]["what"] ==
+        "without n2 fewer nodes or ranks would be left than elastic asks for: min-nodes is 3, min-ranks 1");
+  const Json unknown = ask_hosts(world, HostsChange::leave, {"n22"});
+  CHECK(unknown["error"]["exit_code"] == 64);
+  CHECK(unknown["error"]["what"] == "no rank of the run is on host 'n22'");
+  CHECK(unknown["error"]["hint"].get<std::string>().starts_with("did you mean 'n2'"));
+  CHECK(world.sent<to::Regroup>(0).empty());
+  World rigid(World::plan_of(2, 1));
+  rigid.start();
+  CHECK(ask_hosts(rigid, HostsChange::leave, {"n1"})["error"]["what"] ==
+        "the run is not elastic: its ranks cannot become others");
+}
+
 TEST_CASE("an elastic job fails with an error of a rank's own, and spares nobody once it ends") {
   World world = elastic_world({});
   world.start();

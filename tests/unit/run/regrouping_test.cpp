@@ -190,10 +190,9 @@ TEST_CASE("the first world begins once all ranks have said where they listen") {
 TEST_CASE("after a loss the rest regroups, and who is behind learns from whom to take the state") {
   Regrouping head(elastic_plan(3, 1));
   for (const int rank : {0, 1, 2}) (void)head.left_world(answer(rank, 0, 0));
-  const auto regroup = head.lost({Rank(0)});
-  REQUIRE(regroup.has_value());
-  CHECK(regroup->generation == 1);
-  CHECK(regroup->ranks == std::vector{Rank(1), Rank(2)});
+  const to::Regroup regroup = regroup_of(head.lost({Rank(0)}));
+  CHECK(regroup.generation == 1);
+  CHECK(regroup.ranks == std::vector{Rank(1), Rank(2)});
   CHECK(head.first_left() == Rank(1));
   CHECK_FALSE(head.left_world(answer(1, 1, 16)).has_value());
   const to::NewWorld world = world_of(head.left_world(answer(2, 1, 17)));
@@ -206,7 +205,7 @@ TEST_CASE("a loss while ranks regroup begins anew, and an answer of before is an
   for (const int rank : {0, 1, 2, 3}) (void)head.left_world(answer(rank, 0, 0));
   (void)head.lost({Rank(3)});
   (void)head.left_world(answer(0, 1, 5));
-  CHECK(head.lost({Rank(2)})->generation == 2);
+  CHECK(regroup_of(head.lost({Rank(2)})).generation == 2);
   CHECK(regroup_of(head.left_world(answer(1, 1, 5))).generation == 2);
   CHECK_FALSE(head.left_world(answer(0, 2, 5)).has_value());
   CHECK(world_of(head.left_world(answer(1, 2, 5))).ranks.size() == 2);
@@ -234,6 +233,106 @@ TEST_CASE("a rank that lost the others calls all of them together, and not for e
   CHECK_FALSE(head.stuck());
   (void)head.left_world(answer(1, 4, 3));
   CHECK(head.stuck());
+}
+
+namespace {
+
+from::LeftWorld at_step(int rank, int generation, std::size_t done) {
+  from::LeftWorld out = answer(rank, generation, done);
+  out.at_step = true;
+  return out;
+}
+
+from::LeftWorld parted(int rank, int generation) {
+  from::LeftWorld out = at_step(rank, generation, 0);
+  out.port.clear();
+  return out;
+}
+
+Regrouping three_together() {
+  Regrouping head(elastic_plan(3, 1));
+  for (const int rank : {0, 1, 2}) (void)head.left_world(answer(rank, 0, 0));
+  return head;
+}
+
+}  // namespace
+
+TEST_CASE("who is to leave does so behind a step, and the others wait until its files are closed") {
+  Regrouping head = three_together();
+  CHECK_FALSE(head.ask().has_value());
+  head.begin_leaving({Rank(0)});
+  const auto ask = head.ask();
+  REQUIRE(ask.has_value());
+  CHECK(ask->generation == 1);
+  CHECK(ask->at_step);
+  CHECK(ask->ranks.empty());
+  CHECK_FALSE(head.ask().has_value());  // once
+  CHECK(head.is_member(Rank(0)));
+  const to::Regroup call = regroup_of(head.left_world(at_step(1, 1, 9)));
+  CHECK(call.at_step);
+  CHECK(call.ranks == std::vector{Rank(1), Rank(2)});
+  CHECK(head.take_changes().left == std::vector{Rank(0)});
+  CHECK_FALSE(head.left_world(at_step(0, 1, 9)).has_value());
+  CHECK_FALSE(head.left_world(at_step(2, 1, 9)).has_value());  // all are there, and rank 0 may still write
+  const to::NewWorld world = world_of(head.left_world(parted(0, 1)));
+  CHECK(world.ranks == std::vector{Rank(1), Rank(2)});
+  CHECK_FALSE(world.behind);
+}
+
+TEST_CASE("the one that leaves may answer first, or die before its files are closed") {
+  Regrouping head = three_together();
+  head.begin_leaving({Rank(2)});
+  (void)head.ask();
+  CHECK(regroup_of(head.left_world(at_step(2, 1, 9))).ranks.size() == 2);
+  for (const int rank : {0, 1}) CHECK_FALSE(head.left_world(at_step(rank, 1, 9)).has_value());
+  CHECK(world_of(head.lost({Rank(2)})).ranks.size() == 2);
+}
+
+TEST_CASE("a loss before the step ends comes first, and the ranks are asked again") {
+  Regrouping head = three_together();
+  head.begin_leaving({Rank(2)});
+  CHECK(head.ask()->generation == 1);
+  CHECK_FALSE(regroup_of(head.lost({Rank(0)})).at_step);
+  CHECK_FALSE(head.ask().has_value());  // nobody is in a world
+  (void)head.left_world(answer(1, 1, 4));
+  CHECK(world_of(head.left_world(answer(2, 1, 4))).ranks.size() == 2);
+  CHECK(head.ask()->generation == 2);
+}
+
+TEST_CASE("ranks of a node join together, once all of them wait, and take the state of another") {
+  Regrouping head = three_together();
+  head.begin_joining(NodeIndex(3), {Rank(3), Rank(4)});
+  CHECK_FALSE(head.left_world(answer(3, 0, 0)).has_value());
+  CHECK_FALSE(head.ask().has_value());
+  CHECK_FALSE(head.left_world(answer(4, 0, 0)).has_value());
+  CHECK(head.ask()->generation == 1);
+  CHECK_FALSE(head.left_world(answer(3, 1, 0)).has_value());  // it has heard before the others are there
+  CHECK(regroup_of(head.left_world(at_step(0, 1, 7))).ranks.size() == 5);
+  CHECK(head.take_changes().joined == std::vector{Rank(3), Rank(4)});
+  for (const int rank : {1, 2}) CHECK_FALSE(head.left_world(at_step(rank, 1, 7)).has_value());
+  const to::NewWorld world = world_of(head.left_world(answer(4, 1, 0)));
+  CHECK(world.ranks.size() == 5);
+  CHECK(world.source < 3);
+  CHECK(world.behind);
+  CHECK(head.nodes_left() == 4);
+}
+
+TEST_CASE(
+    "a node that dies while it waits to join is missed by nobody; one that trains something else is told") {
+  Regrouping head = three_together();
+  head.begin_joining(NodeIndex(3), {Rank(3)});
+  (void)head.left_world(answer(3, 0, 0));
+  CHECK(head.ask().has_value());
+  CHECK_FALSE(head.lost({Rank(3)}).has_value());
+  CHECK(regroup_of(head.left_world(at_step(0, 1, 7))).ranks.size() == 3);  // they were asked
+  CHECK_FALSE(head.stuck());
+  Regrouping other = three_together();
+  other.set_job("ours");
+  other.begin_joining(NodeIndex(3), {Rank(3)});
+  from::LeftWorld stranger = answer(3, 0, 0);
+  stranger.job = "another";
+  (void)other.left_world(stranger);
+  CHECK(other.stranger() == NodeIndex(3));
 }
 
 TEST_CASE("whoever dies whenever: the living end with all operations, and none of theirs is done twice") {

@@ -1,0 +1,144 @@
+// What the head does where somebody asks for other nodes: ranks of a node leave behind a step, and the others
+// take their shards. Whatever cannot be is refused as a whole, with the reason.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "src/base/strings.hpp"
+#include "src/run/head.hpp"
+
+namespace dlrun::job {
+namespace {
+
+Error refusal(ErrorKind kind, std::string what, std::string hint = {}) {
+  return {.kind = kind, .what = std::move(what), .hint = std::move(hint)};
+}
+
+// "c3" may be "c3.cluster", as schedulers and people have it.
+bool is_named(const std::string& host, const std::string& name) {
+  return host == name || host.starts_with(name + ".") || name.starts_with(host + ".");
+}
+
+}  // namespace
+
+void Head::on_hosts_asked(event::HostsAsked& asked) {
+  if (is_over()) return;
+  const HostsRequest& request = asked.request;
+  act(action::Record{{{"event", "hosts_asked"}, {"request", to_json(request)}}});
+  if (auto why = cannot_change())
+    hosts_asked_.refuse(request.id, std::move(*why));
+  else if (request.change == HostsChange::leave)
+    begin_leaving(request);
+  else
+    begin_joining(request);
+  tell_of_hosts();
+}
+
+void Head::tell_of_hosts() {
+  if (!hosts_asked_.empty()) act(action::WriteHostAnswers{hosts_asked_.document()});
+}
+
+std::optional<Error> Head::cannot_change() const {
+  if (!regrouping_)
+    return refusal(ErrorKind::usage, "the run is not elastic: its ranks cannot become others",
+                   "elastic: {min-nodes: 1} in the job file makes it so (dlrun-job(5))");
+  if (failures_.decided() || supervisor_.stop_was_asked())
+    return refusal(ErrorKind::unavailable, "the run is ending");
+  if (shards_ == 0)
+    return refusal(ErrorKind::unavailable, "the ranks do not train yet", "ask again once they do");
+  return std::nullopt;
+}
+
+std::vector<Rank> Head::members_on(NodeIndex node) const {
+  std::vector<Rank> out;
+  for (const plan::RankPlan& rank : plan().ranks)
+    if (rank.node == node && regrouping_->is_member(rank.rank)) out.push_back(rank.rank);
+  return out;
+}
+
+// A host that has come back is a node of its own: the last one of its name counts.
+Result<std::vector<NodeIndex>> Head::nodes_to_leave(const std::vector<std::string>& hosts) const {
+  std::vector<NodeIndex> out;
+  std::vector<std::string> known;
+  for (const plan::NodePlan& node : plan().nodes)
+    if (!members_on(node.index).empty()) known.push_back(node.host.get());
+  for (const std::string& host : hosts) {
+    std::optional<NodeIndex> found;
+    for (const plan::NodePlan& node : plan().nodes)
+      if (is_named(node.host.get(), host) && !members_on(node.index).empty()) found = node.index;
+    if (!found)
+      return fail(refusal(ErrorKind::usage, fmt::format("no rank of the run is on host '{}'", host),
+                          did_you_mean(host, known)));
+    if (std::find(out.begin(), out.end(), *found) == out.end()) out.push_back(*found);
+  }
+  return out;
+}
+
+void Head::begin_leaving(const HostsRequest& request) {
+  const auto nodes = nodes_to_leave(request.hosts);
+  if (!nodes) return hosts_asked_.refuse(request.id, nodes.error());
+  std::vector<Rank> ranks, gone;
+  std::vector<std::string> hosts;
+  for (const NodeIndex node : *nodes) {
+    hosts.push_back(agents_[node].host);
+    for (const Rank rank : members_on(node)) ranks.push_back(rank);
+  }
+  gone = ranks;
+  for (const plan::RankPlan& rank : plan().ranks)
+    if (regrouping_->is_leaving(rank.rank)) gone.push_back(rank.rank);
+  if (!regrouping_->can_spare(gone))
+    return hosts_asked_.refuse(
+        request.id,
+        refusal(ErrorKind::allocation,
+                fmt::format("without {} fewer nodes or ranks would be left than elastic asks for: "
+                            "min-nodes is {}, min-ranks {}",
+                            join(hosts, ", "), plan().elastic->min_nodes, plan().elastic->min_ranks),
+                "dlrun stop without --hosts ends the run"));
+  hosts_asked_.begin(request.id, hosts);
+  nodes_wanted_ -= std::min(nodes_wanted_, nodes->size());
+  regrouping_->begin_leaving(ranks);
+  ask_for_change();
+}
+
+void Head::ask_for_change() {
+  if (!regrouping_ || failures_.decided() || supervisor_.stop_was_asked()) return;
+  if (const auto ask = regrouping_->ask()) send(agents_.working(), *ask);
+}
+
+// The world that begins has other ranks: those that left are no loss.
+void Head::apply_changes() {
+  const Regrouping::Changes changes = regrouping_->take_changes();
+  if (changes.left.empty() && changes.joined.empty()) return;
+  lost_at_ = now_;
+  std::map<NodeIndex, std::vector<Rank>> left, joined;
+  for (const Rank rank : changes.left) left[rank_plan(rank).node].push_back(rank);
+  for (const Rank rank : changes.joined) joined[rank_plan(rank).node].push_back(rank);
+  for (const auto& [node, ranks] : left) has_left(node, ranks);
+  for (const auto& [node, ranks] : joined) has_joined(node, ranks);
+  tell_of_hosts();
+}
+
+void Head::has_left(NodeIndex node, const std::vector<Rank>& ranks) {
+  const std::string& host = agents_[node].host;
+  for (const Rank rank : ranks) {
+    hangs_.detector().exited(rank, now_);
+    ranks_.spared(rank);
+  }
+  losses_.push_back({.ranks = ranks,
+                     .host = host,
+                     .reason = "left on request",
+                     .on_request = true,
+                     .leads = regrouping_->first_left(),
+                     .at = now_});
+  act(action::Record{{{"event", "left"},
+                      {"ranks", numbers_of(ranks)},
+                      {"host", host},
+                      {"reason", "on request"},
+                      {"ranks_left", regrouping_->ranks_left()},
+                      {"nodes_left", regrouping_->nodes_left()}}});
+  note(fmt::format("{} on {} left on request; going on with {} ranks on {} nodes", names_of(ranks), host,
+                   regrouping_->ranks_left(), regrouping_->nodes_left()));
+  hosts_asked_.done(host, fmt::format("{} left", names_of(ranks)));
+}
+
+}  // namespace dlrun::job

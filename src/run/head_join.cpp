@@ -1,0 +1,210 @@
+// What the head does about nodes that join an elastic run: an agent there, its slice of a larger plan, and
+// its ranks, which become members behind a step. Until then nothing of it concerns the others: a node that
+// cannot join, for whatever reason, is given up, and the run goes on.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/exit_code.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+#include "src/run/head.hpp"
+
+namespace dlrun::job {
+namespace {
+
+using namespace protocol;  // NOLINT: the messages are what this file is about
+
+constexpr Seconds kWatchInterval{1}, kMaxWait{60};
+
+Error unavailable(std::string what, std::string hint = {}) {
+  return {.kind = ErrorKind::unavailable, .what = std::move(what), .hint = std::move(hint)};
+}
+
+}  // namespace
+
+// On request.
+
+void Head::begin_joining(const HostsRequest& request) {
+  if (auto why = cannot_join(request.hosts)) return hosts_asked_.refuse(request.id, std::move(*why));
+  hosts_asked_.begin(request.id, request.hosts);
+  nodes_wanted_ += request.hosts.size();
+  for (const std::string& host : request.hosts) begin_join(host, Joining::Reason::on_request);
+}
+
+std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) const {
+  for (const std::string& host : hosts) {
+    if (joining_.has(host)) return unavailable(fmt::format("{} is joining already", host));
+    for (const plan::NodePlan& node : plan().nodes)
+      if (node.host.get() == host && !members_on(node.index).empty())
+        return Error{.kind = ErrorKind::usage,
+                     .what = fmt::format("{} has ranks of the run already", host),
+                     .hint = "dlrun status shows its nodes"};
+    const auto& known = settings_.hosts;
+    if (settings_.reach == Reach::allocation && std::find(known.begin(), known.end(), host) == known.end())
+      return Error{.kind = ErrorKind::usage,
+                   .what = fmt::format("{} is no node of the allocation, and {} starts agents only there",
+                                       host, settings_.launcher),
+                   .hint = did_you_mean(host, known)};
+  }
+  return no_shard_for(hosts.size());
+}
+
+std::optional<Error> Head::no_shard_for(std::size_t more) const {
+  const std::size_t ranks = regrouping_->ranks_left() + joining_.ranks();
+  if (ranks + more <= static_cast<std::size_t>(shards_)) return std::nullopt;
+  return Error{.kind = ErrorKind::usage,
+               .what = fmt::format("the training has {} shards and {} ranks: no {} more can join", shards_,
+                                   ranks, more == 1 ? "rank" : fmt::format("{} ranks", more)),
+               .hint = "a rank needs a shard: start the training with a larger train.shards"};
+}
+
+// In place of nodes that are lost: spare nodes of the allocation, else those that were lost themselves.
+void Head::fill_up() {
+  if (!regrouping_ || cannot_change()) return;
+  for (Candidate& each : candidates_) {
+    if (regrouping_->nodes_left() + joining_.size() >= nodes_wanted_ || no_shard_for(1)) return;
+    if (each.next_try > now_ || joining_.has(each.host)) continue;
+    each.next_try = now_ + std::chrono::duration_cast<Ticks::duration>(each.wait);
+    each.wait = std::min(2 * each.wait, kMaxWait);
+    begin_join(each.host, Joining::Reason::in_place_of_another);
+  }
+  if (!candidates_.empty() && regrouping_->nodes_left() < nodes_wanted_) watch_joining();
+}
+
+// Step by step.
+
+void Head::begin_join(const std::string& host, Joining::Reason reason) {
+  const NodeIndex node = agents_.outside(host);
+  joining_.begin(node,
+                 {.host = host,
+                  .reason = reason,
+                  .began = now_,
+                  .limit = now_ + std::chrono::duration_cast<Ticks::duration>(plan().limits.start_timeout)});
+  act(action::Record{{{"event", "joining"}, {"host", host}, {"node", node.get()}}});
+  act(action::StartAgent{node, host});
+  watch_joining();
+}
+
+void Head::watch_joining() {
+  if (std::exchange(watches_joining_, true)) return;
+  wake(Timer::joining, kWatchInterval);
+}
+
+void Head::check_joining() {
+  watches_joining_ = false;
+  for (const NodeIndex node : joining_.late(now_))
+    give_up_joining(node, unavailable(fmt::format("it has not joined within {} (launch.start-timeout{})",
+                                                  format_duration(now_ - joining_.find(node)->began),
+                                                  plan().prolog.empty() ? "" : ", launch.setup-timeout")));
+  fill_up();
+  if (joining_.size() > 0) watch_joining();
+}
+
+// Its agent has said its version.
+void Head::joining_agent_ready(AgentState& agent) {
+  Joining::Node& one = *joining_.find(agent.node);
+  if (!settings_.questions.any()) return plan_joining(agent, {});
+  one.step = Joining::Step::asked;
+  act(action::Send{{agent.node}, to_agent::AskInventory{.gpus = settings_.questions.gpus}});
+}
+
+void Head::plan_joining(AgentState& agent, const plan::NodeInventory& inventory) {
+  joining_.find(agent.node)->step = Joining::Step::planning;
+  std::vector<std::string> hosts;
+  for (const AgentState& each : agents_) hosts.push_back(each.host);
+  act(action::PlanJoin{
+      .node = agent.node, .hosts = std::move(hosts), .inventory = inventory, .shards = shards_});
+}
+
+// The plan is larger, whether or not its node is still to join.
+void Head::on_join_planned(event::JoinPlanned& planned) {
+  if (planned.plan) grow(*planned.plan);
+  Joining::Node* const one = joining_.find(planned.node);
+  if (one == nullptr) return;
+  if (!planned.plan) return give_up_joining(planned.node, std::move(planned.plan).error());
+  std::vector<Rank> ranks;
+  for (const plan::RankPlan& rank : plan().ranks)
+    if (rank.node == planned.node && !ranks_[rank.rank].pid && !ranks_[rank.rank].spared)
+      ranks.push_back(rank.rank);
+  if (auto why = no_shard_for(ranks.size())) {
+    for (const Rank rank : ranks) ranks_.spared(rank);
+    return give_up_joining(planned.node, std::move(*why));
+  }
+  one->ranks = ranks;
+  one->step = Joining::Step::starting;
+  const Seconds setup = plan().prolog.empty() ? Seconds(0) : plan().limits.setup_timeout;
+  one->limit = now_ + std::chrono::duration_cast<Ticks::duration>(plan().limits.start_timeout + setup);
+  if (!plan().prolog.empty() && setup.count() == 0) one->limit.reset();
+  AgentState& agent = agents_[planned.node];
+  agent.outside = false;
+  supervisor_.add(planned.node.get());
+  heartbeat_.heard(planned.node.get(), now_);
+  regrouping_->begin_joining(planned.node, ranks);
+  act(action::SendSlice{planned.node});
+}
+
+void Head::grow(const PlanPtr& plan) {
+  startup_.grow(plan);
+  ranks_.grow(*plan);
+  hangs_.detector().grow(plan->ranks.size());
+  output_.grow(plan->ranks.size());
+}
+
+// Its ranks wait for a world.
+void Head::check_strangers() {
+  while (const auto node = regrouping_->stranger())
+    give_up_joining(*node, {.kind = ErrorKind::input,
+                            .what = fmt::format("{} has another model, other data or another job than the "
+                                                "others",
+                                                agents_[*node].host),
+                            .hint = "every node must see the same job file, data folder and dlrun-train"});
+}
+
+void Head::has_joined(NodeIndex node, const std::vector<Rank>& ranks) {
+  const auto one = joining_.end(node);
+  const std::string& host = agents_[node].host;
+  const Seconds took = one ? Seconds(now_ - one->began) : Seconds(0);
+  joins_.push_back({.ranks = ranks, .host = host, .took = took, .at = now_});
+  act(action::Record{{{"event", "joined"},
+                      {"ranks", numbers_of(ranks)},
+                      {"host", host},
+                      {"seconds", took.count()},
+                      {"ranks_left", regrouping_->ranks_left()},
+                      {"nodes_left", regrouping_->nodes_left()}}});
+  note(fmt::format("{} on {} joined after {}; going on with {} ranks on {} nodes", names_of(ranks), host,
+                   format_duration(took), regrouping_->ranks_left(), regrouping_->nodes_left()));
+  hosts_asked_.done(host, fmt::format("{} joined after {}", names_of(ranks), format_duration(took)));
+  std::erase_if(candidates_, [&](const Candidate& each) { return each.host == host; });
+}
+
+// Where it fails.
+
+void Head::give_up_joining(NodeIndex node, Error why) {
+  const auto one = joining_.end(node);
+  if (!one) return;
+  const bool on_request = one->reason == Joining::Reason::on_request;
+  if (on_request) --nodes_wanted_;
+  act(action::Record{{{"event", "join_failed"}, {"host", one->host}, {"reason", why.what}}});
+  if (on_request || told_of_join_.insert(one->host).second)
+    note(fmt::format("{} cannot join: {}; going on without it", one->host, why.what));
+  why.what = one->host + ": " + why.what;
+  hosts_asked_.failed(one->host, std::move(why));
+  tell_of_hosts();
+  for (const Rank rank : one->ranks) {
+    hangs_.detector().exited(rank, now_);
+    ranks_.spared(rank);
+  }
+  order(regrouping_->lost(one->ranks));
+  AgentState& agent = agents_[node];
+  agent.given_up = true;
+  if (!agent.is_there()) return;
+  if (!agent.outside) return send({node}, to_agent::Stop{.urgency = Urgency::now, .after_failure = true});
+  act(action::CloseStream{node});
+  agent.gone = true;
+}
+
+void Head::give_up_all_joining(const std::string& why) {
+  for (const NodeIndex node : joining_.all()) give_up_joining(node, unavailable(why));
+}
+
+}  // namespace dlrun::job

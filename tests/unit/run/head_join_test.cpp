@@ -1,0 +1,213 @@
+// Nodes that join an elastic run, as the head has it: step by step, and where each step fails.
+#include <csignal>
+
+#include <doctest/doctest.h>
+
+#include "src/plan/join_plan.hpp"
+#include "tests/unit/run/head_world.hpp"
+
+using namespace dlrun;
+using namespace dlrun::job;
+using Phase = Head::Phase;
+
+namespace {
+
+plan::Plan elastic_plan() {
+  plan::Plan plan = World::plan_of(3, 1);
+  plan.framework = "builtin";
+  plan.elastic = plan::Elastic{};
+  return plan;
+}
+
+PlanPtr larger_plan() {
+  plan::Plan plan = elastic_plan();
+  plan::add_nodes(plan, {"n4"});
+  plan::RankPlan rank = plan.ranks.back();
+  rank.rank = Rank(3);
+  rank.node = NodeIndex(3);
+  plan.ranks.push_back(rank);
+  return std::make_shared<const plan::Plan>(std::move(plan));
+}
+
+from::LeftWorld answer(int rank, int generation, std::size_t done, bool at_step = false) {
+  return {.rank = Rank(rank),
+          .generation = generation,
+          .done = done,
+          .port = "port",
+          .at_step = at_step,
+          .job = "4711"};
+}
+
+// Three ranks that train with so many shards.
+World training_world(int shards,
+                     HeadSettings settings = {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}}) {
+  World world(elastic_plan(), std::move(settings));
+  world.start();
+  for (const int rank : {0, 1, 2}) world.say(rank, answer(rank, 0, 0));
+  world.say(0, from::Report{Rank(0), {{"training", {{"shards", shards}, {"job", "4711"}}}}});
+  return world;
+}
+
+void grow(World& world, std::vector<std::string> hosts) {
+  world.happen(event::HostsAsked{{.id = "r1", .change = HostsChange::join, .hosts = std::move(hosts)}});
+}
+
+Json told(const World& world) {
+  return world.actions<action::WriteHostAnswers>().back().document["answers"]["r1"];
+}
+
+// Of the rank that joins, which the world's own plan has not.
+void exit_newcomer(World& world, int code = 0, int signal = 0) {
+  const ExitStatus status{.exit_code = code, .signal = signal};
+  world.say(3, from::Exited{.rank = Rank(3), .code = code, .signal = signal, .text = status.text()});
+}
+
+// Up to where its rank runs.
+void arrive(World& world) {
+  world.connect(3);
+  world.ready(3);
+  world.happen(event::JoinPlanned{NodeIndex(3), larger_plan()});
+  world.say(3, from::Started{.rank = Rank(3), .pid = 77, .program = "/bin/train", .processors = {3}});
+}
+
+}  // namespace
+
+TEST_CASE("a node joins behind a step once its ranks wait, and ends well with the others") {
+  World world = training_world(4);
+  grow(world, {"n4"});
+  CHECK(told(world)["state"] == "waiting");
+  REQUIRE(world.actions<action::StartAgent>().size() == 1);
+  CHECK(world.actions<action::StartAgent>()[0].host == "n4");
+  CHECK(world.actions<action::StartAgent>()[0].node == NodeIndex(3));
+  world.connect(3);
+  world.ready(3);
+  REQUIRE(world.actions<action::PlanJoin>().size() == 1);
+  CHECK(world.actions<action::PlanJoin>()[0].shards == 4);
+  CHECK(world.actions<action::PlanJoin>()[0].hosts.back() == "n4");
+  world.happen(event::JoinPlanned{NodeIndex(3), larger_plan()});
+  CHECK(world.actions<action::SendSlice>().size() == 1);
+  world.say(3, from::Started{.rank = Rank(3), .pid = 77, .program = "/bin/train", .processors = {3}});
+  CHECK(world.sent<to::Regroup>(0).empty());
+  world.say(3, answer(3, 0, 0));
+  REQUIRE(world.sent<to::Regroup>(3).size() == 1);
+  CHECK(world.sent<to::Regroup>(3)[0].at_step);
+  world.say(3, answer(3, 1, 0));
+  for (const int rank : {2, 0, 1}) world.say(rank, answer(rank, 1, 9, true));
+  const auto worlds = world.sent<to::NewWorld>(3);
+  REQUIRE(worlds.size() == 1);
+  CHECK(worlds[0].ranks.size() == 4);
+  CHECK(worlds[0].behind);
+  CHECK(told(world)["state"] == "done");
+  CHECK(world.recorded("joined")[0]["host"] == "n4");
+  for (const int rank : {0, 1, 2}) world.exit_rank(rank);
+  exit_newcomer(world);
+  for (const int node : {0, 1, 2, 3}) world.end_node(node);
+  CHECK(world.finished());
+  CHECK(world.outcome().exit_code == 0);
+  CHECK(world.outcome().joins.size() == 1);
+}
+
+TEST_CASE("a host that cannot join is refused before anything is started") {
+  World full = training_world(3);
+  grow(full, {"n4"});
+  CHECK(told(full)["error"]["what"] == "the training has 3 shards and 3 ranks: no rank more can join");
+  World world = training_world(4);
+  grow(world, {"n5"});
+  CHECK(told(world)["error"]["what"] == "n5 is no node of the allocation, and ssh starts agents only there");
+  CHECK(told(world)["error"]["exit_code"] == 64);
+  grow(world, {"n2"});
+  CHECK(told(world)["error"]["what"] == "n2 has ranks of the run already");
+  CHECK(world.actions<action::StartAgent>().empty());
+  World anywhere = training_world(4, {.launcher = "ssh", .hosts = {"n1"}, .reach = Reach::any_host});
+  grow(anywhere, {"elsewhere"});
+  CHECK(anywhere.actions<action::StartAgent>().size() == 1);
+}
+
+TEST_CASE("a node that fails while it joins, in whatever step, disturbs nobody") {
+  const auto fails = [](auto how, const std::string& why) {
+    World world = training_world(4);
+    grow(world, {"n4"});
+    how(world);
+    CAPTURE(why);
+    CHECK(told(world)["state"] == "failed");
+    CHECK(told(world)["error"]["what"].get<std::string>().find(why) != std::string::npos);
+    CHECK(world.head().phase() == Phase::running);
+    CHECK(world.recorded("lost").empty());
+    for (const int rank : {0, 1, 2}) world.exit_rank(rank);
+    for (const int node : {0, 1, 2}) world.end_node(node);
+    CHECK(world.finished());
+    CHECK(world.outcome().exit_code == 0);
+  };
+  fails(
+      [](World& world) {
+        world.happen(event::NoAgent{NodeIndex(3), {.kind = ErrorKind::unavailable, .what = "no route"}});
+      },
+      "n4: no route");
+  fails([](World& world) { world.connect(3), world.close(3, "connection reset"); }, "connection reset");
+  fails([](World& world) { world.live(200); }, "it has not joined within");
+  fails(
+      [](World& world) {
+        world.connect(3);
+        world.ready(3);
+        world.happen(event::JoinPlanned{NodeIndex(3), fail(ErrorKind::input, "no GPU there")});
+      },
+      "no GPU there");
+  fails([](World& world) { arrive(world), world.close(3, "connection reset"); }, "connection reset");
+  fails(
+      [](World& world) {
+        arrive(world);
+        exit_newcomer(world, 65);
+        world.say(3, from::Failed{.rank = Rank(3), .code = 65, .reason = "exit code 65"});
+        world.end_node(3);
+      },
+      "rank 3 ended before it had joined");
+  fails(
+      [](World& world) {
+        arrive(world);
+        from::LeftWorld stranger = answer(3, 0, 0);
+        stranger.job = "another";
+        world.say(3, stranger);
+        world.end_node(3);
+      },
+      "n4 has another model, other data or another job than the others");
+}
+
+TEST_CASE("a training that ends takes along the nodes that are still to join") {
+  World world = training_world(4);
+  grow(world, {"n4"});
+  arrive(world);
+  world.say(3, answer(3, 0, 0));
+  world.exit_rank(0);
+  CHECK(world.sent<to::Stop>(3).size() == 1);
+  CHECK(told(world)["error"]["what"] == "n4: the training has ended");
+  exit_newcomer(world, 0, SIGKILL);
+  for (const int rank : {1, 2}) world.exit_rank(rank);
+  for (const int node : {0, 1, 2, 3}) world.end_node(node);
+  CHECK(world.finished());
+  CHECK(world.outcome().exit_code == 0);
+}
+
+TEST_CASE("a spare node of the allocation takes the place of a lost one, and is not used before") {
+  World world = training_world(3);
+  world.live(10);
+  CHECK(world.actions<action::StartAgent>().empty());
+  world.close(1, "connection reset");
+  REQUIRE(world.actions<action::StartAgent>().size() == 1);
+  CHECK(world.actions<action::StartAgent>()[0].host == "n4");
+}
+
+TEST_CASE("without a spare the lost node is tried again, less and less often, until it answers") {
+  World world = training_world(3, {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
+  world.close(1, "connection reset");
+  world.live(2);
+  CHECK(world.actions<action::StartAgent>().empty());
+  for (int tries = 1; tries <= 3; ++tries) {
+    world.live(40);
+    REQUIRE(world.actions<action::StartAgent>().size() == static_cast<std::size_t>(tries));
+    CHECK(world.actions<action::StartAgent>().back().host == "n2");
+    CHECK(world.actions<action::StartAgent>().back().node == NodeIndex(3));
+    world.happen(event::NoAgent{NodeIndex(3), {.kind = ErrorKind::unavailable, .what = "no route"}});
+  }
+  CHECK(world.notes().size() < 4);  // the first failure is told, and the others are events
+  CHECK(world.recorded("join_failed").size() == 3);
+}
