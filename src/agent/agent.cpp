@@ -214,12 +214,6 @@ void Agent::take(const event::NodePrepared& event) {
   if (phase_ != Phase::preparing) return;
   if (!event.prepared) return give_up(event.prepared.error());
   wake(Alarm::above, Seconds(0));
-<<<<<<< HEAD
-  if (slice_->plan.prolog.empty()) return open_rank_logs();
-  if (kept_prolog_) return take_over_prolog();
-||||||| e52f5a50
-  if (slice_->plan.prolog.empty()) return open_rank_logs();
-=======
   begin_setup();
 }
 
@@ -230,7 +224,7 @@ void Agent::begin_setup() {
 }
 
 void Agent::begin_prolog() {
->>>>>>> w-stage
+  if (kept_prolog_) return take_over_prolog();
   phase_ = Phase::opening_prolog_log;
   act(action::OpenLogs{{plan::prolog_log_path(slice_->plan, slice_->node)}});
 }

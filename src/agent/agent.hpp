@@ -159,17 +159,13 @@ class Agent {
   void parent_lost(const std::string& reason);
   void check_parent();
   Result<void> take_slice(const std::string& json);
-<<<<<<< HEAD
   void take_over_prolog();
   void keep_prolog(const event::PrologRead& read);
   void environment_is_ready(const Environment& environment);
-||||||| e52f5a50
-=======
   void begin_setup();
   void begin_staging();
   void begin_prolog();
   void close_ranks();
->>>>>>> w-stage
   void open_rank_logs();
   std::optional<Rank> find_input_rank();
   std::vector<std::string> gpus_of_ranks() const;
@@ -205,21 +201,13 @@ class Agent {
   std::optional<std::string> parent_lost_;  // why
   bool relay_alarm_ = false;
   std::optional<Rank> input_rank_;
-<<<<<<< HEAD
-  Ticks prolog_began_{};
+  Ticks prolog_began_{}, staging_began_{};
+  bool stage_removed_ = false;                                 // before strays were looked for
+  std::optional<Error> stage_lost_;                            // a connection, of which another node may know more
   std::optional<protocol::to_agent::KeptProlog> kept_prolog_;  // of an attempt before
   bool keeps_prolog_ = false;                                  // the head wants what it leaves
   std::string end_reason_;                                     // told to ranks ahead of SIGTERM
   int asked_by_signal_ = 0;                                    // for a checkpoint; 0: not
-||||||| e52f5a50
-  Ticks prolog_began_{};
-  int asked_by_signal_ = 0;            // for a checkpoint; 0: not
-=======
-  Ticks prolog_began_{}, staging_began_{};
-  bool stage_removed_ = false;         // before strays were looked for
-  std::optional<Error> stage_lost_;    // a connection, of which another node may know more
-  int asked_by_signal_ = 0;            // for a checkpoint; 0: not
->>>>>>> w-stage
   int signal_if_deaf_ = 0;             // of the request at hand, unless ranks hear it on the control channel
   std::optional<int> told_to_end_by_;  // a signal to us
   std::size_t strays_ = 0;             // that had to be ended

@@ -101,12 +101,19 @@ Prolog prolog_of(const JobEnvironment& environment, const Stage& stage) {
   return out;
 }
 
-<<<<<<< HEAD
 // What a program said of its end may be long, and is anything; variables are text on one line.
 std::string reason_text(const std::string& reason) {
   constexpr std::size_t most = 1000;
   const std::string line = reason.substr(0, std::min(reason.find('\n'), most));
   return is_json_text(line) ? line : "the attempt before failed";
+}
+
+EnvironmentChanges stage_variables(const Stage& stage) {
+  EnvironmentChanges out;
+  if (stage.empty()) return out;
+  out[std::string(kStageVariable)] = stage.folder;
+  for (const StageIn& item : stage.items) out[stage_variable(item.name)] = stage.folder + "/" + item.name;
+  return out;
 }
 
 EnvironmentChanges common_environment(const Plan& plan, const std::optional<PreviousAttempt>& previous) {
@@ -120,29 +127,6 @@ EnvironmentChanges common_environment(const Plan& plan, const std::optional<Prev
   out["DLRUN_PREVIOUS_END"] = reason_text(previous->reason);
   out["DLRUN_LEFT_OUT"] = join(previous->left_out, ",");
   return out;
-||||||| e52f5a50
-EnvironmentChanges common_environment(const Plan& plan) {
-  return {{"DLRUN_SIZE", std::to_string(plan.world_size())},
-          {"DLRUN_NODES", std::to_string(plan.nodes.size())},
-          {"DLRUN_RUN_DIR", plan.run_directory},
-          {"DLRUN_JOB_ID", plan.job_id},
-          {"DLRUN_ATTEMPT", std::to_string(plan.attempt)}};
-=======
-EnvironmentChanges stage_variables(const Stage& stage) {
-  EnvironmentChanges out;
-  if (stage.empty()) return out;
-  out[std::string(kStageVariable)] = stage.folder;
-  for (const StageIn& item : stage.items) out[stage_variable(item.name)] = stage.folder + "/" + item.name;
-  return out;
-}
-
-EnvironmentChanges common_environment(const Plan& plan) {
-  return {{"DLRUN_SIZE", std::to_string(plan.world_size())},
-          {"DLRUN_NODES", std::to_string(plan.nodes.size())},
-          {"DLRUN_RUN_DIR", plan.run_directory},
-          {"DLRUN_JOB_ID", plan.job_id},
-          {"DLRUN_ATTEMPT", std::to_string(plan.attempt)}};
->>>>>>> w-stage
 }
 
 void set_place(RankPlan& rank, int node_ranks) {
@@ -253,14 +237,8 @@ EnvironmentChanges scheduler_variables(const Allocation& allocation, const Plan&
 }
 
 Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
-<<<<<<< HEAD
   plan.environment = common_environment(plan, input.previous);
-||||||| e52f5a50
-  plan.environment = common_environment(plan);
-=======
-  plan.environment = common_environment(plan);
   plan.environment.merge(stage_variables(plan.stage));
->>>>>>> w-stage
   plan.environment.merge(scheduler_variables(input.allocation, plan));
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;

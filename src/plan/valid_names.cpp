@@ -19,14 +19,8 @@ std::string as_job_name(std::string_view text) {
 }
 
 bool is_reserved_variable(std::string_view name) {
-<<<<<<< HEAD
-  static constexpr std::array<std::string_view, 30> names{"DLRUN_RANK",
-||||||| e52f5a50
-  static constexpr std::array<std::string_view, 27> names{"DLRUN_RANK",
-=======
-  static constexpr std::array<std::string_view, 28> names{"DLRUN_RANK",
+  static constexpr std::array<std::string_view, 31> names{"DLRUN_RANK",
                                                           "DLRUN_STAGE",
->>>>>>> w-stage
                                                           "DLRUN_SIZE",
                                                           "DLRUN_LOCAL_RANK",
                                                           "DLRUN_LOCAL_SIZE",

@@ -119,14 +119,11 @@ inline constexpr auto format_of<to_agent::Slice> = Format("slice",
                                                           field("keep_prolog", &to_agent::Slice::keep_prolog),
                                                           body(&to_agent::Slice::json));
 template <>
-<<<<<<< HEAD
 inline constexpr auto format_of<to_agent::KeptProlog> = Format("kept_prolog",
                                                                field("limits", &to_agent::KeptProlog::limits),
                                                                nul_ended("entries",
                                                                          &to_agent::KeptProlog::entries));
 template <>
-||||||| e52f5a50
-=======
 inline constexpr auto format_of<to_agent::StageIn> = Format(
     "stage_in", field("sources", &to_agent::StageIn::sources, Shape::list), body(&to_agent::StageIn::token));
 template <>
@@ -135,7 +132,6 @@ inline constexpr auto format_of<to_agent::StageChain> = Format(
     field("previous", &to_agent::StageChain::previous), field("addresses", &to_agent::StageChain::addresses),
     field("port", &to_agent::StageChain::port, kPortOrNone), field("next", &to_agent::StageChain::next));
 template <>
->>>>>>> w-stage
 inline constexpr auto format_of<to_agent::Go> = Format("go");
 template <>
 inline constexpr auto format_of<to_agent::Allgathered> = Format("allgathered",

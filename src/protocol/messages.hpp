@@ -146,26 +146,12 @@ struct Bye {};  // the agent has said Done: it may exit
 
 using ToAgent =
     std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
-<<<<<<< HEAD
                  to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::KeptProlog,
-                 to_agent::Slice, to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
-                 to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup,
-                 to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend,
-                 to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
-||||||| e52f5a50
-                 to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::Slice,
-                 to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
-                 to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup,
-                 to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend,
-                 to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
-=======
-                 to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::Slice,
-                 to_agent::StageIn, to_agent::StageChain, to_agent::Go, to_agent::Allgathered,
-                 to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather, to_agent::Stop,
-                 to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld, to_agent::ProbeRanks,
-                 to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume, to_agent::Input,
-                 to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
->>>>>>> w-stage
+                 to_agent::Slice, to_agent::StageIn, to_agent::StageChain, to_agent::Go,
+                 to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather,
+                 to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld,
+                 to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume,
+                 to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -353,45 +339,18 @@ struct Done {};
 
 }  // namespace from_agent
 
-<<<<<<< HEAD
-using FromAgent =
-    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-                 from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed,
-                 from_agent::PrologLeft, from_agent::PrologEnded, from_agent::InterfaceChosen,
-                 from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
-                 from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
-                 from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
-                 from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
-                 from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed,
-                 from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
-                 from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
-                 from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
-                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
-||||||| e52f5a50
-using FromAgent = std::variant<
-    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::PrologEnded,
-    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage,
-    from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
-    from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
-    from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
-    from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::StacksRead,
-    from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
-    from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
-    from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
-=======
 using FromAgent = std::variant<
     from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
     from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::StageSources,
-    from_agent::StageNeeds, from_agent::StageMoved, from_agent::Staged, from_agent::PrologEnded,
-    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage,
-    from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
-    from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
-    from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
-    from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::StacksRead,
-    from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
-    from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
-    from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
->>>>>>> w-stage
+    from_agent::StageNeeds, from_agent::StageMoved, from_agent::Staged, from_agent::PrologLeft,
+    from_agent::PrologEnded, from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance,
+    from_agent::NodeUsage, from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report,
+    from_agent::LeftWorld, from_agent::Exited, from_agent::Failed, from_agent::Allgather,
+    from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
+    from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
+    from_agent::Probed, from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
+    from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued,
+    from_agent::HeadSilent, from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean,
+    from_agent::Done>;
 
 }  // namespace dlrun::protocol

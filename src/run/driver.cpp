@@ -260,9 +260,11 @@ class Driver {
           protocol::ToAgent(protocol::to_agent::Slice{.json = slices.of(agent.node),
                                                       .heartbeat = !parts_.launcher->shares_machine(),
                                                       .input_rank = wanted.input_rank,
-                                                      .keep_prolog = parts_.prologs != nullptr})));
+                                                      .keep_prolog = keeps_prologs()})));
     }
   }
+  // What a prolog made of staged files is removed with them.
+  bool keeps_prologs() const { return parts_.prologs != nullptr && plan_->stage.empty(); }
   void send_kept_prolog(AgentConnection& agent) {
     const std::string& host = plan_->nodes.at(static_cast<std::size_t>(agent.node.get())).host.get();
     if (parts_.prologs == nullptr || !parts_.prologs->contains(host)) return;

@@ -32,6 +32,9 @@ void Head::begin_joining(const HostsRequest& request) {
 }
 
 std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) const {
+  if (!plan().stage.empty())
+    return unavailable("the job stages files, and a node that joins would not have them",
+                       "without 'stage' ranks read the data from a file system that all nodes see");
   for (const std::string& host : hosts) {
     if (joining_.has(host)) return unavailable(fmt::format("{} is joining already", host));
     for (const plan::NodePlan& node : plan().nodes)
@@ -60,7 +63,7 @@ std::optional<Error> Head::no_shard_for(std::size_t more) const {
 
 // In place of nodes that are lost: spare nodes of the allocation, else those that were lost themselves.
 void Head::fill_up() {
-  if (!regrouping_ || cannot_change()) return;
+  if (!regrouping_ || cannot_change() || !plan().stage.empty()) return;
   for (Candidate& each : candidates_) {
     if (regrouping_->nodes_left() + joining_.size() >= nodes_wanted_ || no_shard_for(1)) return;
     if (each.next_try > now_ || joining_.has(each.host)) continue;

@@ -39,20 +39,14 @@ inline const std::vector<Sample>& sample_messages() {
          R"({"type":"check_ring","token":"ab12","number":3,"place":1,"size":4,"chunk":4096,"time":0.5,)"
          R"("next":{"node":2,"addresses":["n3"],"port":4711}})"),
       to(to_agent::ClaimPorts{{2220, 2230}}, R"({"type":"claim","ports":[2220,2230]})"),
-<<<<<<< HEAD
       to(to_agent::Slice{"{}", true, Rank(3)},
          R"({"type":"slice","heartbeat":true,"input":3,"keep_prolog":false})", "{}"),
       to(to_agent::KeptProlog{{"A=1"}, "{}"}, R"({"type":"kept_prolog","limits":"{}"})",
          std::string("A=1\0", 4)),
-||||||| e52f5a50
-      to(to_agent::Slice{"{}", true, Rank(3)}, R"({"type":"slice","heartbeat":true,"input":3})", "{}"),
-=======
-      to(to_agent::Slice{"{}", true, Rank(3)}, R"({"type":"slice","heartbeat":true,"input":3})", "{}"),
       to(to_agent::StageIn{"ab12", Json::array({{{"bytes", 5}}})},
          R"({"type":"stage_in","sources":[{"bytes":5}]})", "ab12"),
       to(to_agent::StageChain{{0, 2}, NodeIndex(1), {"n2"}, 4711, NodeIndex(3)},
          R"({"type":"stage_chain","items":[0,2],"previous":1,"addresses":["n2"],"port":4711,"next":3})"),
->>>>>>> w-stage
       to(to_agent::Go{}, R"({"type":"go"})"),
       to(to_agent::Allgathered{"k", {"a", "", "bc"}}, R"({"type":"allgathered","key":"k","sizes":[1,0,2]})",
          "abc"),
@@ -92,11 +86,8 @@ inline const std::vector<Sample>& sample_messages() {
            R"({"type":"ring_checked","number":3,"problem":"no answer","bytes":7,"took":0.5})"),
       from(from_agent::PortsClaimed{{{2230, "sshd"}}},
            R"({"type":"claimed","taken":[{"port":2230,"by":"sshd"}]})"),
-<<<<<<< HEAD
       from(from_agent::PrologLeft{{"A=1"}, "{}"}, R"({"type":"prolog_left","limits":"{}"})",
            std::string("A=1\0", 4)),
-||||||| e52f5a50
-=======
       from(from_agent::StageSources{Json::array({{{"bytes", 5}}})},
            R"({"type":"stage_sources","sources":[{"bytes":5}]})"),
       from(from_agent::StageNeeds{{0, 2}, 4711, {"n2"}},
@@ -104,7 +95,6 @@ inline const std::vector<Sample>& sample_messages() {
       from(from_agent::StageMoved{1 << 20}, R"({"type":"stage_moved","bytes":1048576})"),
       from(from_agent::Staged{Seconds(1.5), 1 << 20, 2},
            R"({"type":"staged","seconds":1.5,"bytes":1048576,"copied":2})"),
->>>>>>> w-stage
       from(from_agent::PrologEnded{Seconds(1.5), {"hunter2"}}, R"({"type":"prolog","seconds":1.5})",
            std::string("hunter2\0", 8)),
       from(from_agent::InterfaceChosen{"ib0"}, R"({"type":"interface","name":"ib0"})"),
