@@ -100,6 +100,9 @@ Result<std::vector<ManifestFile>> write_part(FileSystem& files, const std::files
   Error error = std::move(written).error();
   error.what = fmt::format("part {} of {} of the checkpoint of step {} was not written: {}", part.part + 1,
                            part.parts, step, error.what);
+  for (const std::string& name : state_files_of(part))
+    if (auto removed = files.remove_all(unfinished_folder(folder, step) / name); !removed)
+      error.also.push_back(removed.error().text());
   return fail(std::move(error));
 }
 

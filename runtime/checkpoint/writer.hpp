@@ -24,7 +24,7 @@ Result<void> write_checkpoint(FileSystem& files, const std::filesystem::path& fo
                               const std::array<std::span<const std::byte>, 2>& state);
 
 /// The files of one of the ranks that write a checkpoint together: into the unfinished one, synced. On an
-/// Error they may be left there.
+/// Error none of them is left.
 Result<std::vector<ManifestFile>> write_part(FileSystem& files, const std::filesystem::path& folder,
                                              std::uint64_t step, const CheckpointPart& part,
                                              const std::array<std::span<const std::byte>, 2>& state);

@@ -317,10 +317,11 @@ TEST_CASE("a rank that ends before all have written leaves no checkpoint that co
 
 TEST_CASE("a failing write of a part is an error that names the part") {
   Bench bench;
-  bench.files.fail_at = 2;
+  bench.files.fail_at = 7;  // in the second file
   const auto written = bench.write_rank(200, 1);
   REQUIRE_FALSE(written.has_value());
   CHECK(written.error().kind == ErrorKind::io);
+  CHECK(bench.files.list(bench.path / ".writing-step-00000200")->empty());
   CHECK(
       contains(written.error().text(), "part 2 of 3 of the checkpoint of step 200 was not written: cannot "));
 }
