@@ -7,6 +7,7 @@
 
 #include "src/agent/launcher_variables.hpp"
 #include "src/agent/node_environment.hpp"
+#include "src/agent/node_local_folder.hpp"
 #include "src/agent/prolog_limits.hpp"
 #include "src/base/json.hpp"
 #include "src/base/log.hpp"
@@ -26,19 +27,6 @@ using action::Alarm;
 constexpr Seconds kFirstBeat{1};    // and each one before there is a slice
 constexpr Seconds kHeadAnswers{5};  // until it says what becomes of a signal that we got
 constexpr int kSilence = 3;  // times launch.lost-after: what holds up the head may be a person (Ctrl-Z)
-
-// The agent's own folder is "/", so a relative TMPDIR would be another folder than the user's.
-std::string temporary_folder(const Environment& environment) {
-  const std::string folder = environment.get("TMPDIR");
-  return folder.starts_with('/') ? folder : "/tmp";
-}
-
-// The site's or the user's word, else what the scheduler made for the job.
-std::string node_local_folder(const Environment& environment) {
-  for (const char* name : {"DLRUN_NODE_LOCAL", "SLURM_TMPDIR"})
-    if (const std::string folder = environment.get(name); folder.starts_with('/')) return folder;
-  return temporary_folder(environment);
-}
 
 }  // namespace
 

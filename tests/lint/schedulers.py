@@ -27,6 +27,7 @@ TABLE = "schedulers/registry.cpp"
 ELSEWHERE = {
     "src/agent/pmi/native_service.cpp": "its hints name a launcher and a variable that help",
     "src/agent/pmi/pmix_service.cpp": "a component of Open MPI",
+    "src/agent/node_local_folder.cpp": "a folder that sites, not Slurm, make and name so",
     "src/agent/accounting.cpp": "only PBS has a program that adds processes to a job",
     "src/plan/container.cpp": "what pyxis keeps of a step's variables",
     "src/plan/nested_launcher.cpp": "flux run is a launcher that a job's command may be",

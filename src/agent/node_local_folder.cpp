@@ -1,0 +1,16 @@
+#include "src/agent/node_local_folder.hpp"
+
+namespace dlrun::agent {
+
+std::string temporary_folder(const Environment& environment) {
+  const std::string folder = environment.get("TMPDIR");
+  return folder.starts_with('/') ? folder : "/tmp";
+}
+
+std::string node_local_folder(const Environment& environment) {
+  for (const char* name : {"DLRUN_NODE_LOCAL", "SLURM_TMPDIR"})
+    if (const std::string folder = environment.get(name); folder.starts_with('/')) return folder;
+  return temporary_folder(environment);
+}
+
+}  // namespace dlrun::agent
