@@ -9,7 +9,7 @@ std::string temporary_folder(const Environment& environment) {
 
 std::string node_local_folder(const Environment& environment) {
   for (const char* name : {"DLRUN_NODE_LOCAL", "SLURM_TMPDIR"})
-    if (const std::string folder = environment.get(name); folder.starts_with('/')) return folder;
+    if (std::string folder = environment.get(name); folder.starts_with('/')) return folder;
   return temporary_folder(environment);
 }
 
