@@ -145,17 +145,15 @@ struct Exit {
 
 }  // namespace action
 
-using Action =
-    std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
-                 action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode,
-                 action::SurveyStage, action::ClaimStage, action::CopyStage, action::RemoveStage,
-                 action::OpenLogs, action::StartProlog, action::ReadProlog, action::SetLimits,
-                 action::StartRanks, action::SignalRanks, action::SignalProlog, action::SignalDescendants,
-                 action::GiveInput, action::EndInput, action::TellRanks, action::ProbeRanks,
-                 action::ReadStacks, action::CheckGpus, action::WatchGpus, action::FindProvenance,
-                 action::TellAllgathered, action::OpenRelay, action::JoinParent, action::SendToParent,
-                 action::SendToChildren, action::PauseOutput, action::ResumeOutput, action::WriteFile,
-                 action::EndStrays, action::CloseRanks, action::AwaitWrites, action::AwaitDrained,
-                 action::Exit>;
+using Action = std::variant<
+    action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
+    action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode, action::SurveyStage,
+    action::ClaimStage, action::CopyStage, action::RemoveStage, action::OpenLogs, action::StartProlog,
+    action::ReadProlog, action::SetLimits, action::StartRanks, action::SignalRanks, action::SignalProlog,
+    action::SignalDescendants, action::GiveInput, action::EndInput, action::TellRanks, action::ProbeRanks,
+    action::ReadStacks, action::CheckGpus, action::WatchGpus, action::FindProvenance, action::TellAllgathered,
+    action::OpenRelay, action::JoinParent, action::SendToParent, action::SendToChildren, action::PauseOutput,
+    action::ResumeOutput, action::WriteFile, action::EndStrays, action::CloseRanks, action::AwaitWrites,
+    action::AwaitDrained, action::Exit>;
 
 }  // namespace dlrun::agent

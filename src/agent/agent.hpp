@@ -202,8 +202,8 @@ class Agent {
   bool relay_alarm_ = false;
   std::optional<Rank> input_rank_;
   Ticks prolog_began_{}, staging_began_{};
-  bool stage_removed_ = false;                                 // before strays were looked for
-  std::optional<Error> stage_lost_;                            // a connection, of which another node may know more
+  bool stage_removed_ = false;       // before strays were looked for
+  std::optional<Error> stage_lost_;  // a connection, of which another node may know more
   std::optional<protocol::to_agent::KeptProlog> kept_prolog_;  // of an attempt before
   bool keeps_prolog_ = false;                                  // the head wants what it leaves
   std::string end_reason_;                                     // told to ranks ahead of SIGTERM

@@ -339,18 +339,19 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent = std::variant<
-    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::StageSources,
-    from_agent::StageNeeds, from_agent::StageMoved, from_agent::Staged, from_agent::PrologLeft,
-    from_agent::PrologEnded, from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance,
-    from_agent::NodeUsage, from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report,
-    from_agent::LeftWorld, from_agent::Exited, from_agent::Failed, from_agent::Allgather,
-    from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
-    from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
-    from_agent::Probed, from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
-    from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued,
-    from_agent::HeadSilent, from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean,
-    from_agent::Done>;
+using FromAgent =
+    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+                 from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed,
+                 from_agent::StageSources, from_agent::StageNeeds, from_agent::StageMoved, from_agent::Staged,
+                 from_agent::PrologLeft, from_agent::PrologEnded, from_agent::InterfaceChosen,
+                 from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
+                 from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
+                 from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
+                 from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
+                 from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed,
+                 from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
+                 from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
+                 from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol
