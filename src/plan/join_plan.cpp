@@ -19,6 +19,7 @@ Result<Plan> plan_alone(const Plan& whole, const PlanInput& input, const Joining
   alone.allocation.nodes = {joining.node};
   alone.spec.roles.clear();
   alone.spec.resources.nodes = 1;
+  alone.spec.resources.min_nodes.reset();
   alone.spec.resources.chunks.clear();
   if (!alone.spec.resources.tasks_per_node && !alone.spec.resources.gpus_per_node)
     alone.spec.resources.tasks_per_node = std::max(1, tasks_of_first_node(whole));

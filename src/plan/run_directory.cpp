@@ -8,11 +8,11 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<std::string_view, 17> kOwnFiles{
-    "spec.json",          "allocation.json", "plan.json",   "record.json",  "events.jsonl",
-    "checkpoint-request", "nodes",           "logs",        "attempts",     "job-start.json",
-    "restarts",           ".lease",          "status.json", "stop-request", "stacks-request",
-    "stacks.json",        "log-times"};
+constexpr std::array<std::string_view, 19> kOwnFiles{
+    "spec.json",          "allocation.json", "plan.json",   "record.json",       "events.jsonl",
+    "checkpoint-request", "nodes",           "logs",        "attempts",          "job-start.json",
+    "restarts",           ".lease",          "status.json", "stop-request",      "stacks-request",
+    "stacks.json",        "log-times",       "hosts.json",  "hosts-request.json"};
 // Tokens and copies of dlrun, whose names go on with a number or an end.
 constexpr std::array<std::string_view, 2> kOwnPrefixes{"agent-token", "dlrun-copy"};
 

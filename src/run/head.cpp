@@ -199,11 +199,13 @@ void Head::say_setup() {
   wake(Timer::setup, setup_->interval());
 }
 
+// Nodes that join have a time of their own.
 void Head::check_started() {
   for (const NodeIndex node : ranks_.not_started(plan()))
-    fail_node(agents_[node], ExitCode::unavailable,
-              fmt::format("its ranks were not started within {} (launch.start-timeout)",
-                          format_duration(plan().limits.start_timeout)));
+    if (joining_.find(node) == nullptr)
+      fail_node(agents_[node], ExitCode::unavailable,
+                fmt::format("its ranks were not started within {} (launch.start-timeout)",
+                            format_duration(plan().limits.start_timeout)));
 }
 
 // Both sides say that they are there: a link that is cut and a machine that is frozen say nothing more.

@@ -190,6 +190,8 @@ class Head {
   enum class Spared { no, yes };
   Rank leader() const { return regrouping_ ? regrouping_->first_left() : Rank(0); }
   Spared spare(const std::vector<Rank>& ranks, const std::string& host, const std::string& reason);
+  void lost_before_they_left(const std::vector<Rank>& ranks, const std::string& host,
+                             const std::string& reason);
   Spared spare_node(const AgentState& agent, const std::string& reason);
   void order(const std::optional<Regrouping::Order>& order);
   void take_training(const Json& training);
@@ -228,6 +230,7 @@ class Head {
   void joining_agent_ready(AgentState& agent);
   void plan_joining(AgentState& agent, const plan::NodeInventory& inventory);
   void on_join_planned(event::JoinPlanned& planned);
+  void spare_unstarted(NodeIndex node);
   void grow(const PlanPtr& plan);
   void check_strangers();
   void give_up_joining(NodeIndex node, Error why);

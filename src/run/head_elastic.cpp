@@ -37,8 +37,15 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
                      host));
     return Spared::no;
   }
+  if (!ranks_.have_started(ranks)) {
+    note(fmt::format("{} on {} lost before the start: 'elastic' has the others go on only from then on",
+                     names_of(ranks), host));
+    return Spared::no;
+  }
   const std::size_t before = regrouping_->ranks_left();
+  const bool were_to_leave = regrouping_->are_leaving(ranks);
   const auto regroup = regrouping_->lost(ranks);
+  if (were_to_leave) lost_before_they_left(ranks, host, reason);
   if (regrouping_->ranks_left() == before) return order(regroup), Spared::yes;
   lost_at_ = now_;
   losses_.push_back({.ranks = ranks,
@@ -68,8 +75,9 @@ Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason
   std::vector<Rank> ranks;
   for (const plan::RankPlan& rank : plan().ranks)
     if (rank.node == agent.node) ranks.push_back(rank.rank);
+  const bool was_to_leave = regrouping_ && regrouping_->are_leaving(ranks);
   const Spared spared = spare(ranks, agent.host, reason);
-  if (spared == Spared::no) return spared;
+  if (spared == Spared::no || was_to_leave) return spared;
   candidates_.push_back({.host = agent.host, .next_try = now_ + kBackAfter});
   fill_up();
   return spared;
@@ -101,6 +109,7 @@ void Head::order(const std::optional<Regrouping::Order>& order) {
 void Head::take_training(const Json& training) {
   shards_ = field<int>(training, "shards", "training").value_or(0);
   regrouping_->set_job(field<std::string>(training, "job", "training").value_or(""));
+  fill_up();  // in place of nodes that were lost before
 }
 
 // What the losses have cost, those too while the others regrouped.

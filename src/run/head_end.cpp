@@ -109,7 +109,11 @@ void Head::supervise(const Supervisor::Event& event) {
                           },
                           [&](const Supervisor::Finish&) { await_own_signal(); }},
                next);
-  if (failures_.decided() || supervisor_.stop_was_asked()) give_up_all_joining("the run is ending");
+  if (!failures_.decided() && !supervisor_.stop_was_asked()) return;
+  give_up_all_joining("the run is ending");
+  if (!hosts_asked_.waits()) return;
+  hosts_asked_.end({.kind = ErrorKind::unavailable, .what = "the run is ending"});
+  tell_of_hosts();
 }
 
 void Head::stop_agents(Urgency urgency) {

@@ -79,9 +79,12 @@ void Head::begin_leaving(const HostsRequest& request) {
   if (!nodes) return hosts_asked_.refuse(request.id, nodes.error());
   std::vector<Rank> ranks, gone;
   std::vector<std::string> hosts;
+  std::size_t asked_anew = 0;  // others were asked to leave before
   for (const NodeIndex node : *nodes) {
     hosts.push_back(agents_[node].host);
-    for (const Rank rank : members_on(node)) ranks.push_back(rank);
+    const std::vector<Rank> there = members_on(node);
+    asked_anew += regrouping_->are_leaving(there) ? 0 : 1;
+    ranks.insert(ranks.end(), there.begin(), there.end());
   }
   gone = ranks;
   for (const plan::RankPlan& rank : plan().ranks)
@@ -95,7 +98,7 @@ void Head::begin_leaving(const HostsRequest& request) {
                             join(hosts, ", "), plan().elastic->min_nodes, plan().elastic->min_ranks),
                 "dlrun stop without --hosts ends the run"));
   hosts_asked_.begin(request.id, hosts);
-  nodes_wanted_ -= std::min(nodes_wanted_, nodes->size());
+  nodes_wanted_ -= std::min(nodes_wanted_, asked_anew);
   regrouping_->begin_leaving(ranks);
   ask_for_change();
 }
@@ -139,6 +142,15 @@ void Head::has_left(NodeIndex node, const std::vector<Rank>& ranks) {
   note(fmt::format("{} on {} left on request; going on with {} ranks on {} nodes", names_of(ranks), host,
                    regrouping_->ranks_left(), regrouping_->nodes_left()));
   hosts_asked_.done(host, fmt::format("{} left", names_of(ranks)));
+}
+
+// Who waits for them to leave waits no more, and the node is not taken back.
+void Head::lost_before_they_left(const std::vector<Rank>& ranks, const std::string& host,
+                                 const std::string& reason) {
+  if (!members_on(rank_plan(ranks.front()).node).empty()) return;  // the others leave yet
+  hosts_asked_.done(host, fmt::format("{} lost before {} left: {}", names_of(ranks),
+                                      ranks.size() == 1 ? "it" : "they", reason));
+  tell_of_hosts();
 }
 
 }  // namespace dlrun::job

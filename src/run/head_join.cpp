@@ -123,7 +123,7 @@ void Head::plan_joining(AgentState& agent, const plan::NodeInventory& inventory)
 void Head::on_join_planned(event::JoinPlanned& planned) {
   if (planned.plan) grow(*planned.plan);
   Joining::Node* const one = joining_.find(planned.node);
-  if (one == nullptr) return;
+  if (one == nullptr) return spare_unstarted(planned.node);
   if (!planned.plan) return give_up_joining(planned.node, std::move(planned.plan).error());
   std::vector<Rank> ranks;
   for (const plan::RankPlan& rank : plan().ranks)
@@ -144,6 +144,12 @@ void Head::on_join_planned(event::JoinPlanned& planned) {
   heartbeat_.heard(planned.node.get(), now_);
   regrouping_->begin_joining(planned.node, ranks);
   act(action::SendSlice{planned.node});
+}
+
+// It was given up while it was planned.
+void Head::spare_unstarted(NodeIndex node) {
+  for (const plan::RankPlan& rank : plan().ranks)
+    if (rank.node == node && !ranks_[rank.rank].pid) ranks_.spared(rank.rank);
 }
 
 void Head::grow(const PlanPtr& plan) {

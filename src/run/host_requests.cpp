@@ -43,6 +43,13 @@ void HostRequests::end(const Error& why) {
     }
 }
 
+bool HostRequests::waits() const {
+  for (const auto& [id, request] : requests_)
+    for (const Host& each : request.hosts)
+      if (each.state == "waiting") return true;
+  return false;
+}
+
 Json HostRequests::json_of(const Request& request) {
   Json hosts = Json::object();
   bool waits = false;

@@ -24,6 +24,8 @@ class HostRequests {
   /// Nobody waits any more: for those that still do.
   void end(const Error& why);
 
+  /// Somebody waits for a host.
+  bool waits() const;
   bool empty() const { return requests_.empty(); }
   /// {"schema": "dlrun.host-answers/1", "answers": {ID: {"state", "hosts", "error"}}}
   Json document() const;

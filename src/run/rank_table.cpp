@@ -1,5 +1,6 @@
 #include "src/run/rank_table.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "src/record/exit_code_of.hpp"
@@ -34,10 +35,15 @@ void RankTable::exited(const protocol::from_agent::Exited& exited, const plan::R
   if (first && !rank.service && ended_in_order(result)) --served_;
 }
 
+bool RankTable::have_started(const std::vector<Rank>& ranks) const {
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](Rank rank) { return (*this)[rank].pid || (*this)[rank].spared; });
+}
+
 std::vector<NodeIndex> RankTable::not_started(const plan::Plan& plan) const {
   std::set<NodeIndex> nodes;
   for (const plan::RankPlan& rank : plan.ranks)
-    if (!(*this)[rank.rank].pid) nodes.insert(rank.node);
+    if (!(*this)[rank.rank].pid && !(*this)[rank.rank].spared) nodes.insert(rank.node);
   return {nodes.begin(), nodes.end()};
 }
 

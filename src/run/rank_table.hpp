@@ -23,7 +23,9 @@ class RankTable {
   /// It is lost, and the others go on.
   void spared(Rank rank) { at(rank).spared = true; }
   bool all_started() const { return started_ == results_.size(); }
-  /// Nodes with ranks that are not started.
+  /// All of these that somebody would miss.
+  bool have_started(const std::vector<Rank>& ranks) const;
+  /// Nodes with ranks that are not started, and nobody goes on without.
   std::vector<NodeIndex> not_started(const plan::Plan& plan) const;
   /// Whether all that the services serve have ended in order: it is for the head to end them.
   bool services_are_over() const { return served_ == 0 && served_at_first_ < results_.size(); }

@@ -145,6 +145,15 @@ void Regrouping::begin_joining(NodeIndex node, const std::vector<Rank>& ranks) {
   }
 }
 
+bool Regrouping::are_leaving(const std::vector<Rank>& ranks) const {
+  bool any = false;
+  for (const Rank rank : ranks) {
+    if (left_.contains(rank) && !leaving_.contains(rank)) return false;
+    any = any || is_leaving(rank);
+  }
+  return any;
+}
+
 // All ranks of a node join at once.
 bool Regrouping::may_join(NodeIndex node) const {
   return std::all_of(joining_.begin(), joining_.end(),

@@ -51,6 +51,8 @@ class Regrouping {
   /// Whether the job may go on without these, as far as they are left.
   bool can_spare(const std::vector<Rank>& ranks) const;
   bool is_member(Rank rank) const { return left_.contains(rank); }
+  /// All of them that are left are to leave.
+  bool are_leaving(const std::vector<Rank>& ranks) const;
   bool is_leaving(Rank rank) const { return leaving_.contains(rank) || parting_.contains(rank); }
   /// It tells how far the training is.
   Rank first_left() const { return left_.empty() ? Rank(0) : *left_.begin(); }

@@ -139,6 +139,15 @@ class Failure(support.Case):
         self.assertEqual(code, 0, err)
         self.assertEqual(len(self.read("setups").splitlines()), 2)
 
+    def test_setup_lines_run_again_in_a_retry_where_files_are_staged(self):
+        """What they made of a copy was removed with it."""
+        self.write("words", "one")
+        setup = "[echo x >>setups, cp $DLRUN_STAGE/words $DLRUN_STAGE/made]"
+        script = "cat $DLRUN_STAGE/made >>starts; exit $((DLRUN_ATTEMPT < 2))"
+        code, _, err = self.plain(script, "--retries", "1", "--set", f"environment.setup={setup}", "--set", "stage=[{from: words}]")
+        self.assertEqual(code, 0, err)
+        self.assertEqual((self.read("starts"), len(self.read("setups").splitlines())), ("oneone", 2))
+
     def test_a_program_hears_why_it_is_ended_and_what_the_next_attempt_is(self):
         self.write("program.py", HEARING.format(client=support.CLIENT))
         code, _, err = self.dlrun("--tasks-per-node", "2", "--retries", "1", "--framework", "plain", "--", "python3", "program.py")

@@ -11,6 +11,7 @@
 
 #include "src/base/file.hpp"
 #include "src/base/units.hpp"
+#include "src/plan/stage_in.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -182,6 +183,11 @@ Result<void> remove_if_abandoned(const fs::path& path) {
 
 void sweep_abandoned(const fs::path& root, const std::string& host) {
   for_each_folder(root, prefix_of(host), [](const fs::path& path) { (void)remove_if_abandoned(path); });
+}
+
+void sweep_abandoned_links(const fs::path& links) {
+  const std::string prefix = fs::path(plan::stage_folder("")).filename();
+  for_each_folder(links.parent_path(), prefix, [](const fs::path& path) { (void)remove_if_abandoned(path); });
 }
 
 void sweep_older(const fs::path& root, const std::string& host, const std::string& source,

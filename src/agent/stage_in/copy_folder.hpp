@@ -57,9 +57,11 @@ std::string kept_folder_name(const std::string& host, const std::string& source,
 /// is in use stays; an Error says what cannot be removed.
 Result<void> remove_if_abandoned(const std::filesystem::path& path);
 
-/// Removes what runs that were killed have left in `root` on this machine, and older copies of what is kept
-/// under `source`, if `fingerprint` is another one.
+/// Removes what runs that were killed have left in `root` on this machine.
 void sweep_abandoned(const std::filesystem::path& root, const std::string& host);
+/// The same for folders of links, which are in the folder that `links`, one of them, is in.
+void sweep_abandoned_links(const std::filesystem::path& links);
+/// Removes older copies of what is kept under `source`, if `fingerprint` is another one.
 void sweep_older(const std::filesystem::path& root, const std::string& host, const std::string& source,
                  const std::string& fingerprint);
 

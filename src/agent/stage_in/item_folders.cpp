@@ -86,6 +86,7 @@ Result<CopyFolder> ItemFolders::take(const plan::StageIn& item, const SourceSumm
 }
 
 Result<std::vector<int>> ItemFolders::claim(const std::vector<SourceSummary>& sources) {
+  sweep_abandoned_links(stage_.folder);
   links_ = TRY(take_at(stage_.folder, Lifetime::run));
   std::vector<int> out;
   for (std::size_t i = 0; i < stage_.items.size(); ++i) {

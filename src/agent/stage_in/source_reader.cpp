@@ -63,6 +63,8 @@ Result<void> read_content(const std::string& path, const StageEntry& entry, Bloc
     left -= bytes.size();
   }
   if (!is_as_surveyed(file.get(), entry)) return changed(path);
+  char more = 0;  // files of /proc have bytes, and no size
+  if (::read(file.get(), &more, 1) > 0) return unreadable(path, "it has more bytes than its size says");
   return out.add(number_text(sum.value())) ? Result<void>() : stopped();
 }
 

@@ -79,6 +79,16 @@ TEST_CASE(
   CHECK(is_there(used));
 }
 
+TEST_CASE("the links that a killed run has left go when another run makes its own") {
+  const dlrun::test::Folder folder;
+  const auto left = folder.path / "dlrun-staged-job-1", used = folder.path / "dlrun-staged-job-2";
+  (void)CopyFolder::take(left, "job-1", Lifetime::run).value();  // its lock goes with it
+  const CopyFolder user = CopyFolder::take(used, "job-2", Lifetime::run).value();
+  sweep_abandoned_links(folder.path / "dlrun-staged-job-3");
+  CHECK_FALSE(is_there(left));
+  CHECK(is_there(used));
+}
+
 TEST_CASE("a link or a file at the place of a copy is refused, and stays as it is") {
   const dlrun::test::Folder folder;
   std::filesystem::create_directory(folder.path / "elsewhere");

@@ -107,6 +107,8 @@ TEST_CASE("what is missing, cannot be copied or changes meanwhile is named") {
                             [&] { shell(folder.path, "printf y >> file"); });
   CHECK(changed.error().what ==
         (folder.path / "file").string() + " cannot be staged: it changed while it was read");
+  CHECK(copy(item_of("/proc/self/status"), folder.path / "to").error().what ==
+        "/proc/self/status cannot be staged: it has more bytes than its size says");
   const auto full = copy(item_of(folder.path / "file"), folder.path / "gone");
   CHECK(full.error().kind == ErrorKind::io);
   CHECK(full.error().what.starts_with("cannot write " + (folder.path / "gone/item").string()));

@@ -65,3 +65,13 @@ TEST_CASE("a job that does not say how many ranks a node has gets as many as on 
   REQUIRE(made.has_value());
   CHECK(made->ranks.size() == 4);
 }
+
+TEST_CASE("a node joins a job that takes a range of nodes, too") {
+  const plan::PlanInput made_of = input(
+      "framework: plain\ncommand: [./train]\nresources: {nodes: 2-3, tasks-per-node: 2}\n", three_nodes());
+  plan::Plan whole = plan::make_plan(made_of).value();
+  plan::add_nodes(whole, {"c4"});
+  const auto made = plan::plan_with_node(whole, made_of, {NodeIndex(3), node("c4", 4), 12});
+  REQUIRE(made.has_value());
+  CHECK(made->ranks.size() == 8);
+}

@@ -56,6 +56,10 @@ Json told(const World& world) {
   return world.actions<action::WriteHostAnswers>().back().document["answers"]["r1"];
 }
 
+void leave(World& world, std::vector<std::string> hosts) {
+  world.happen(event::HostsAsked{{.id = "r1", .change = HostsChange::leave, .hosts = std::move(hosts)}});
+}
+
 // Of the rank that joins, which the world's own plan has not.
 void exit_newcomer(World& world, int code = 0, int signal = 0) {
   const ExitStatus status{.exit_code = code, .signal = signal};
@@ -210,4 +214,103 @@ TEST_CASE("without a spare the lost node is tried again, less and less often, un
   }
   CHECK(world.notes().size() < 4);  // the first failure is told, and the others are events
   CHECK(world.recorded("join_failed").size() == 3);
+}
+
+TEST_CASE("a node that is lost before it has left is waited for no longer, and is not taken back") {
+  World world = training_world(4, {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
+  leave(world, {"n3"});
+  CHECK(told(world)["state"] == "waiting");
+  world.close(2, "connection reset");
+  CHECK(told(world)["state"] == "done");
+  CHECK(told(world)["hosts"]["n3"]["text"] ==
+        "rank 2 lost before it left: the agent was lost: connection reset");
+  world.close(1, "connection reset");
+  world.live(20);
+  REQUIRE(world.actions<action::StartAgent>().size() == 1);
+  CHECK(world.actions<action::StartAgent>()[0].host == "n2");
+}
+
+TEST_CASE("who is asked twice to leave is one node less") {
+  World world = training_world(4);
+  leave(world, {"n3"});
+  leave(world, {"n3"});
+  for (const int rank : {0, 1, 2}) world.say(rank, answer(rank, 1, 9, true));
+  world.close(1, "connection reset");
+  CHECK(world.actions<action::StartAgent>().size() == 1);
+}
+
+TEST_CASE("a request for other nodes ends with the attempt that would have answered it") {
+  World world = training_world(4);
+  leave(world, {"n3"});
+  world.signal(SIGTERM);
+  CHECK(told(world)["state"] == "failed");
+  CHECK(told(world)["error"]["what"] == "the run is ending");
+}
+
+TEST_CASE("a node that joins has its own time to start its ranks") {
+  World world = training_world(4);
+  const double limit = elastic_plan().limits.start_timeout.count();
+  world.live(limit - 2);
+  grow(world, {"n4"});
+  world.connect(3);
+  world.ready(3);
+  world.happen(event::JoinPlanned{NodeIndex(3), larger_plan()});
+  world.live(4);
+  CHECK(told(world)["state"] == "waiting");
+  CHECK(world.head().phase() == Phase::running);
+}
+
+TEST_CASE("a plan for a node that was given up meanwhile lets nobody wait for its ranks") {
+  World world = training_world(4);
+  grow(world, {"n4"});
+  world.connect(3);
+  world.ready(3);
+  world.close(3, "connection reset");
+  world.happen(event::JoinPlanned{NodeIndex(3), larger_plan()});
+  CHECK(world.outcome().ranks.back().spared);
+}
+
+TEST_CASE("what was lost before the ranks trained is replaced once they do") {
+  World world(elastic_plan(), {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}});
+  world.start();
+  world.close(1, "connection reset");
+  CHECK(world.actions<action::StartAgent>().empty());
+  world.say(0, from::Report{Rank(0), {{"training", {{"shards", 4}, {"job", "4711"}}}}});
+  CHECK(world.actions<action::StartAgent>().size() == 1);
+}
+
+TEST_CASE("a node that is lost while others are set up ends the attempt, which would wait for it") {
+  plan::Plan plan = elastic_plan();
+  plan.prolog.setup = {"sleep 8"};
+  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}});
+  world.arrive();
+  for (const int node : {0, 1}) world.say(node, from::PrologEnded{});
+  world.close(2, "connection reset");
+  world.pass(1);
+  CHECK(world.sent<to::Stop>(0).size() == 1);
+  for (const int node : {0, 1}) world.end_node(node);
+  CHECK(world.finished());
+  CHECK(world.outcome().exit_code == 71);
+  CHECK(world.actions<action::StartAgent>().empty());
+}
+
+TEST_CASE("no node joins a job that stages files: it would not have them") {
+  plan::Plan plan = elastic_plan();
+  plan.stage.items.push_back({.name = "words", .from = "/project/words", .to = "shm"});
+  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}});
+  world.arrive();
+  world.say(0, from::StageSources{Json::array({{{"bytes", 3}}})});
+  for (const int node : {0, 1, 2}) world.say(node, from::StageNeeds{});
+  for (const int node : {0, 1, 2}) world.say(node, from::Staged{});
+  for (const int node : {0, 1, 2}) world.say(node, from::PrologEnded{});
+  for (const int rank : {0, 1, 2}) world.start_rank(rank);
+  world.say(0, from::Report{Rank(0), {{"training", {{"shards", 4}, {"job", "4711"}}}}});
+  grow(world, {"n4"});
+  CHECK(told(world)["error"]["what"] == "the job stages files, and a node that joins would not have them");
+  CHECK(told(world)["error"]["exit_code"] == 69);
+  world.close(1, "connection reset");
+  CHECK(world.recorded("lost").size() == 1);
+  CHECK(world.head().phase() == Phase::running);
+  world.live(60);
+  CHECK(world.actions<action::StartAgent>().empty());
 }

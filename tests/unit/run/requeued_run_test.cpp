@@ -99,6 +99,7 @@ TEST_CASE("what an earlier start left is kept, and what is the program's stays i
   const auto start = [&](const std::string& number) {
     folder.write("record.json", number);
     folder.write("logs/0000-worker-0.log", number);
+    folder.write("hosts-request.json", number);
     REQUIRE(write_job_start(run, {"slurm", "7", number}));
   };
   folder.write("ckpt/step-7", "weights");
@@ -106,6 +107,7 @@ TEST_CASE("what an earlier start left is kept, and what is the program's stays i
   CHECK(keep_earlier_start(run).value() == run / "restarts" / "1");
   CHECK_FALSE(fs::exists(run / "record.json"));
   CHECK_FALSE(fs::exists(run / "logs"));
+  CHECK_FALSE(fs::exists(run / "hosts-request.json"));  // which the next start would do again
   start("1");
   CHECK(keep_earlier_start(run).value() == run / "restarts" / "2");
   CHECK(read_file(run / "restarts/1/record.json").value() == "0");
