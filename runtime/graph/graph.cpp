@@ -110,7 +110,7 @@ Value GraphBuilder::apply(std::string name, const Operation& operation, std::vec
   const bool any_shape = traits.takes_volume || traits.elementwise || traits.takes_vector;
   for (const Shape& from : context.inputs)
     if (from.axes == Axes::volume && !any_shape)
-      refuse(fmt::format("{} has no form for volumes, such as {}", traits.name, text(from)));
+      refuse(fmt::format("{} does not take volumes, such as {}", traits.name, text(from)));
   node.shape = traits.shape(node.operation, context);
   for (const std::string& what : context.refusals) refuse(what);
   if (weights_ != Weights::own) check_shared(node);

@@ -67,8 +67,8 @@ std::string_view help_text() {
               [--from images|list|webdataset|tfrecord|lmdb] [--classes N] [--shard-size 128MiB]
   dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]    writes texts as token files
   dlrun-train --evaluate DIR --checkpoint CKPT [--from FORMAT]    top-1, top-5, loss and confusion matrix, as JSON
-              [--from numpy|hdf5 --samples NAME --labels NAME|--targets NAME]    ... of arrays of numbers
-  dlrun-train --predict FILE... --checkpoint CKPT    classes and scores of images, or what is told of .npy files, as JSON
+              [--from numpy|hdf5 --samples NAME --labels NAME|--targets NAME [--axes CHW]]    ... of arrays of numbers
+  dlrun-train --predict FILE... --checkpoint CKPT    classes and scores of images, or predictions for .npy files, as JSON
   dlrun-train --sample TEXT --checkpoint CKPT [--length 200] [--temperature 1] [--top-k 0] [--seed 1]    continues a text
               ... each token is drawn from the K best with --top-k K, from all with 0
   dlrun-train --export FILE.onnx|FILE.safetensors --checkpoint CKPT

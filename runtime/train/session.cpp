@@ -186,8 +186,9 @@ class Session {
     if (!shards_to_join) return prepare(spec_, environment_, prepared_);
     if (!spec_.shards || spec_.trace)
       return fail(Error{.kind = ErrorKind::usage,
-                        .what = spec_.trace ? "train.trace is set, and a trace has the ranks that began it"
-                                            : "a rank cannot join a training without shards",
+                        .what = spec_.trace
+                                    ? "train.trace is set, and a trace records only the ranks that began it"
+                                    : "a rank cannot join a training without shards",
                         .hint = "remove train.trace to let ranks join"});
     const auto of_job = spec_.shards->count;
     spec_.shards->count = *shards_to_join;

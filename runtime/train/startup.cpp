@@ -99,8 +99,8 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
   }
   if (shape.classes < 2 && shape.targets == 0 && purpose_of(spec.model) != Purpose::generate)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("model '{}' learns labels, and train.data has none", spec.model),
-                      .hint = "name them by train.data.labels, or choose a GAN"});
+                      .what = fmt::format("model '{}' needs labels, and train.data has none", spec.model),
+                      .hint = "name them in train.data.labels, or choose a GAN"});
   TRY(check_channels(spec.conversion, shape));
   TRY(check_patterns(out, spec.patterns));
   if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
@@ -239,8 +239,9 @@ Result<void> divide_among_ranks(TrainSpec& spec, const Environment& environment,
   if (!in_parts || out.comm->elastic() == nullptr)
     return divide_global_batch(spec, groups.tensor.alone() ? out.comm->size() : groups.data_ranks);
   return fail(Error{.kind = ErrorKind::usage,
-                    .what = "train.optimizer.state is sharded, and the run is elastic: with a rank, its part "
-                            "of the state would be lost",
+                    .what =
+                        "train.optimizer.state is sharded, and the run is elastic: a lost rank would take "
+                        "its part of the state with it",
                     .hint = "remove elastic, or set train.optimizer.state to replicated"});
 }
 

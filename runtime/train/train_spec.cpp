@@ -312,7 +312,8 @@ Result<void> check_sharded_state(Fields& train, const TrainSpec& spec) {
     return yaml::error_at(node, "train.optimizer.state is sharded, and " + what, hint);
   };
   if (spec.parameter_server)
-    return refuse("parameter servers are asked for, which send all sums to all ranks", "keep one of the two");
+    return refuse("train.parameter-server is set: servers send all sums to all ranks",
+                  "remove one of the two");
   if (!spec.allreduce.choice.is_auto() && !spec.shards)
     return refuse(fmt::format("{}: gradients are summed by a reduce-scatter", spec.allreduce.choice.text()),
                   "set train.allreduce.algorithm to auto, or state to replicated");

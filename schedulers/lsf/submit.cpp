@@ -72,7 +72,7 @@ class LsfSubmission final : public Submission {
       return fail(Error{.kind = ErrorKind::input,
                         .what = fmt::format(
                             "resources.nodes is {}, and LSF grants ranges in slots: the last node could have "
-                            "fewer than the {} that are asked of each",
+                            "fewer than the {} that each needs",
                             node_count(request), a_node),
                         .where = {},
                         .hint = "request one number of nodes; a later job may have another: --nodes N",

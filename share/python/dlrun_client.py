@@ -48,7 +48,7 @@ import sys
 import threading
 import time
 
-# `reason`: of the end of the ranks; `ending`: whether it is these ranks' own end, else the attempt's before.
+# `reason`: why ranks were ended; `ending`: True if these ranks will be ended, False if those of the attempt before were.
 Change = collections.namedtuple("Change", "reason ending attempt size previous_size left_out")
 
 RUN_ME_AGAIN = 75  # the exit code of a program that has saved and wants to be continued

@@ -36,9 +36,10 @@ bool is_over(const Json& answer) {
   return answer.is_object() && field<std::string>(answer, "state", "hosts.json").value_or("") != "waiting";
 }
 
-tl::unexpected<Error> ended_meanwhile(const RunView& view) {
+tl::unexpected<Error> ended_meanwhile(const RunView& view, job::HostsChange change) {
   return fail(Error{.kind = ErrorKind::unavailable,
-                    .what = fmt::format("{} ended before its nodes were others", view.entry.folder()),
+                    .what = fmt::format("{} ended before the nodes had {}", view.entry.folder(),
+                                        change == job::HostsChange::leave ? "left" : "joined"),
                     .hint = fmt::format("dlrun status {} tells how it ended", view.entry.folder())});
 }
 
@@ -49,7 +50,7 @@ Result<Json> await_answer(const RunView& view, const job::HostsRequest& request,
     const Json mine = answer_to(answers, request.id);
     if (is_over(mine)) return mine;
     if (std::error_code problem; std::filesystem::exists(view.run / "record.json", problem))
-      return ended_meanwhile(view);
+      return ended_meanwhile(view, request.change);
     // Another request took the place of this one before the head saw it.
     const auto there = job::requested_hosts(view.run);
     if (mine.is_null() && there && there->id != request.id && !answer_to(answers, there->id).is_null())
@@ -80,7 +81,7 @@ Result<void> check_is_on(const RunView& view) {
     return fail(ErrorKind::lost, "{}: {}", view.entry.folder(), view.standing.reason);
   if (!is_over(view.standing.state) && !view.run.empty() && view.head) return {};
   return fail(Error{.kind = ErrorKind::unavailable,
-                    .what = fmt::format("{} has no ranks now ({}): its nodes cannot become others",
+                    .what = fmt::format("{} has no ranks now ({}): no node can leave or join",
                                         view.entry.folder(), word_of(view.standing.state)),
                     .hint = "dlrun status " + view.entry.folder()});
 }

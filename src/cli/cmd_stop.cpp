@@ -16,7 +16,7 @@ constexpr FlagRow<StopCommand> kStopFlags[] = {
     {{.name = "--now", .help = "end it at once, without a checkpoint"}, &StopCommand::now},
     {{.name = "--hosts",
       .value = "LIST",
-      .help = "end the ranks of these hosts alone: an elastic run goes on"},
+      .help = "end only the ranks of these hosts; an elastic run goes on with the others"},
      &StopCommand::hosts},
 };
 
@@ -96,7 +96,8 @@ void StopCommand::add(Arguments& arguments) {
 
 Result<void> StopCommand::finish(const ExtraArguments&) {
   if (now && !hosts.empty())
-    return fail(usage_error("stop", "--now and --hosts exclude each other", "nodes leave behind a step"));
+    return fail(usage_error("stop", "--now and --hosts exclude each other",
+                            "with --hosts, nodes leave between two steps, and the run goes on"));
   if (!asked.empty()) return {};
   return fail(usage_error("stop", "the run is missing", "dlrun stop RUN; dlrun list shows the runs"));
 }

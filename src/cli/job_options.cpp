@@ -18,7 +18,7 @@ constexpr FlagRow<JobOptions> kJobFlags[] = {
      Key{"name"}},
     {{.name = "--nodes",
       .value = "N",
-      .help = "nodes to use; FEWEST-MOST: as many of them as there are",
+      .help = "nodes to use; or a range such as 2-8: as many of them as the allocation has",
       .on_submit = OnSubmit::directive},
      Key{"resources.nodes"}},
     {{.name = "--gpus-per-node",

@@ -133,7 +133,7 @@ class Expander {
       return refuse(fmt::format("${} is a secret, which the plan and ps would show", name));
     if (name == kStageVariable && stages_) return std::string(kStagePlaceholder);
     if (name == kStageVariable)
-      return refuse("$DLRUN_STAGE is set in jobs that have a section 'stage' alone",
+      return refuse("$DLRUN_STAGE is set only in jobs that have a section 'stage'",
                     "stage: [{from: /project/flowers.tar, to: node-local}]");
     if (differs_per_node(name)) return refuse(fmt::format("${} differs between nodes or ranks", name));
     if (const auto value = environment_.find(name)) return *value;

@@ -467,8 +467,8 @@ Result<void> check_elastic(Fields& root, JobSpec& spec) {
   if (state != nullptr && state->scalar == "sharded")
     return yaml::error_at(
         *state,
-        "train.optimizer.state is sharded, and 'elastic' is set: with a rank, its part of the "
-        "state would be lost",
+        "train.optimizer.state is sharded, and 'elastic' is set: a lost rank would take its part of "
+        "the state with it",
         "remove elastic, or set state to replicated");
   if (spec.train.find("shards") == nullptr) spec.train.set("shards", yaml::scalar("auto", node.source));
   return {};

@@ -40,12 +40,13 @@ void Head::tell_of_hosts() {
 
 std::optional<Error> Head::cannot_change() const {
   if (!regrouping_)
-    return refusal(ErrorKind::usage, "the run is not elastic: its ranks cannot become others",
-                   "elastic: {min-nodes: 1} in the job file makes it so (dlrun-job(5))");
+    return refusal(ErrorKind::usage, "the run is not elastic: no node can leave or join",
+                   "write elastic: {min-nodes: 1} in the job file of the next run (dlrun-job(5))");
   if (failures_.decided() || supervisor_.stop_was_asked())
     return refusal(ErrorKind::unavailable, "the run is ending");
   if (shards_ == 0)
-    return refusal(ErrorKind::unavailable, "the ranks do not train yet", "ask again once they do");
+    return refusal(ErrorKind::unavailable, "the ranks are not training yet",
+                   "try again when dlrun status shows a step");
   return std::nullopt;
 }
 
@@ -93,8 +94,8 @@ void Head::begin_leaving(const HostsRequest& request) {
     return hosts_asked_.refuse(
         request.id,
         refusal(ErrorKind::allocation,
-                fmt::format("without {} fewer nodes or ranks would be left than elastic asks for: "
-                            "min-nodes is {}, min-ranks {}",
+                fmt::format("without {} fewer nodes or ranks would be left than elastic requires: "
+                            "min-nodes is {}, min-ranks is {}",
                             join(hosts, ", "), plan().elastic->min_nodes, plan().elastic->min_ranks),
                 "dlrun stop without --hosts ends the run"));
   hosts_asked_.begin(request.id, hosts);

@@ -36,7 +36,8 @@ std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) co
     return unavailable("the job stages files, and a node that joins would not have them",
                        "without 'stage' ranks read the data from a file system that all nodes see");
   for (const std::string& host : hosts) {
-    if (joining_.has(host)) return unavailable(fmt::format("{} is joining already", host));
+    if (joining_.has(host))
+      return unavailable(fmt::format("{} is joining already", host), "dlrun status tells when it has joined");
     for (const plan::NodePlan& node : plan().nodes)
       if (node.host.get() == host && !members_on(node.index).empty())
         return Error{.kind = ErrorKind::usage,
@@ -44,10 +45,11 @@ std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) co
                      .hint = "dlrun status shows its nodes"};
     const auto& known = settings_.hosts;
     if (settings_.reach == Reach::allocation && std::find(known.begin(), known.end(), host) == known.end())
-      return Error{.kind = ErrorKind::usage,
-                   .what = fmt::format("{} is no node of the allocation, and {} starts agents only there",
-                                       host, settings_.launcher),
-                   .hint = did_you_mean(host, known)};
+      return Error{
+          .kind = ErrorKind::usage,
+          .what = fmt::format("{} is not a node of the allocation, and the launcher {} reaches no others",
+                              host, settings_.launcher),
+          .hint = did_you_mean(host, known)};
   }
   return no_shard_for(hosts.size());
 }
@@ -55,10 +57,11 @@ std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) co
 std::optional<Error> Head::no_shard_for(std::size_t more) const {
   const std::size_t ranks = regrouping_->ranks_left() + joining_.ranks();
   if (ranks + more <= static_cast<std::size_t>(shards_)) return std::nullopt;
-  return Error{.kind = ErrorKind::usage,
-               .what = fmt::format("the training has {} shards and {} ranks: no {} more can join", shards_,
-                                   ranks, more == 1 ? "rank" : fmt::format("{} ranks", more)),
-               .hint = "a rank needs a shard: start the training with a larger train.shards"};
+  return Error{
+      .kind = ErrorKind::usage,
+      .what = fmt::format("the training has {} shards and {} ranks: there is no shard for {}", shards_, ranks,
+                          more == 1 ? "another rank" : fmt::format("{} more ranks", more)),
+      .hint = "each rank needs a shard: start the training with a larger train.shards"};
 }
 
 // In place of nodes that are lost: spare nodes of the allocation, else those that were lost themselves.
@@ -164,7 +167,7 @@ void Head::check_strangers() {
   while (const auto node = regrouping_->stranger())
     give_up_joining(*node, {.kind = ErrorKind::input,
                             .what = fmt::format("{} has another model, other data or another job than the "
-                                                "others",
+                                                "other nodes",
                                                 agents_[*node].host),
                             .hint = "every node must see the same job file, data folder and dlrun-train"});
 }
@@ -197,7 +200,7 @@ void Head::give_up_joining(NodeIndex node, Error why) {
   if (on_request || told_of_join_.insert(one->host).second)
     note(fmt::format("{} cannot join: {}; going on without it", one->host, why.what));
   why.what = one->host + ": " + why.what;
-  hosts_asked_.failed(one->host, std::move(why));
+  hosts_asked_.failed(one->host, why);
   tell_of_hosts();
   for (const Rank rank : one->ranks) {
     hangs_.detector().exited(rank, now_);

@@ -23,7 +23,7 @@ void HostRequests::done(const std::string& host, const std::string& text) {
       if (each.name == host && each.state == "waiting") each.state = "done", each.text = text;
 }
 
-void HostRequests::failed(const std::string& host, Error why) {
+void HostRequests::failed(const std::string& host, const Error& why) {
   for (auto& [id, request] : requests_)
     for (Host& each : request.hosts) {
       if (each.name != host || each.state != "waiting") continue;

@@ -20,7 +20,7 @@ class HostRequests {
   void refuse(const std::string& id, Error why);
   /// What became of a host, in all requests that wait for it.
   void done(const std::string& host, const std::string& text);
-  void failed(const std::string& host, Error why);
+  void failed(const std::string& host, const Error& why);
   /// Nobody waits any more: for those that still do.
   void end(const Error& why);
 

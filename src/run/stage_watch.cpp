@@ -91,7 +91,7 @@ void StageWatch::staged(NodeIndex node, std::int64_t bytes) {
 // The last node's bytes count: when it has all, all have.
 std::string StageWatch::phase(Ticks now) const {
   std::string out = "staging " + shown(names_);
-  if (!all_told()) return out + ": looking for what the nodes lack";
+  if (!all_told()) return out + ": finding out what each node lacks";
   std::optional<std::int64_t> least;
   for (const auto& [node, needs] : needs_) {
     if (needs.items.empty()) continue;

@@ -19,10 +19,11 @@ Result<std::uint16_t> class_of(const NumberArray& array, std::uint64_t row, doub
   const bool whole = value == std::floor(value);
   return bad_input(
       array.place(row),
-      fmt::format("label {} of sample {} is {}", number_text(value), row,
-                  whole ? fmt::format("out of range [0, {}]", classes - 1) : std::string("no whole number")),
+      fmt::format(
+          "label {} of sample {} is {}", number_text(value), row,
+          whole ? fmt::format("out of range [0, {}]", classes - 1) : std::string("not a whole number")),
       whole ? "data.classes of the job file sets the number of classes"
-            : "numbers to be predicted are targets, not labels: write targets: in place of labels:");
+            : "labels are classes; for numbers to be predicted, write targets: in place of labels:");
 }
 
 }  // namespace
@@ -34,8 +35,8 @@ Result<std::vector<std::uint16_t>> read_class_labels(const NumberArrays& arrays,
     if (array->numbers_per_row() != 1)
       return bad_input(
           array->name(),
-          fmt::format("has {} numbers for each sample, and a label is one", array->numbers_per_row()),
-          "several numbers for a sample are targets: write targets: in place of labels:");
+          fmt::format("has {} numbers for each sample, and a label is one number", array->numbers_per_row()),
+          "for several numbers per sample, write targets: in place of labels:");
     const std::vector<double> values = TRY(array->read_all());
     for (std::uint64_t row = 0; row < values.size(); ++row)
       out.push_back(TRY(class_of(*array, row, values[row], classes.value_or(kMaxLabels))));
@@ -54,7 +55,7 @@ Result<std::vector<float>> read_targets(const NumberArrays& arrays) {
     for (std::uint64_t i = 0; i < values.size(); ++i) {
       out.push_back(static_cast<float>(values[i]));
       if (std::isfinite(out.back())) continue;
-      return bad_input(array->place(i), fmt::format("target {} of sample {} is no number to be predicted",
+      return bad_input(array->place(i), fmt::format("target {} of sample {} is not a finite number",
                                                     number_text(values[i]), i / array->numbers_per_row()));
     }
   }

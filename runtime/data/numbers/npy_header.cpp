@@ -126,7 +126,7 @@ Result<void> read_key(HeaderText& reader, std::optional<NumberType>& type,
 Result<std::size_t> npy_header_length(std::span<const std::uint8_t> prefix, const std::string& name) {
   const std::string_view text(reinterpret_cast<const char*>(prefix.data()), prefix.size());
   if (text.size() < kNpyPrefix || !text.starts_with(kMagic))
-    return bad_input(name, "is no NumPy array: its first bytes are not \\x93NUMPY",
+    return bad_input(name, "is not a NumPy array: its first bytes are not \\x93NUMPY",
                      "write it with numpy.save");
   const std::uint8_t version = prefix[6];
   if (version < 1 || version > 3)
@@ -135,7 +135,8 @@ Result<std::size_t> npy_header_length(std::span<const std::uint8_t> prefix, cons
   if (version >= 2) length += (std::size_t{prefix[10]} << 16) + (std::size_t{prefix[11]} << 24);
   length += version == 1 ? 10 : 12;
   if (length > kMaxHeader || length < kNpyPrefix)
-    return bad_input(name + ": offset 8", fmt::format("a header of {} bytes cannot be", length));
+    return bad_input(name + ": offset 8",
+                     fmt::format("the header length is {} bytes, which is not possible", length));
   return length;
 }
 

@@ -175,7 +175,8 @@ Result<void> read_places(yaml::Fields& data, NumberKeys& out) {
   if (out.dir.empty() == out.file.empty())
     return yaml::error_at(data.node(), "train.data must have one of file and dir");
   if (out.file.empty() && !out.test_file.empty())
-    return yaml::error_at(*data.find("test-file"), "train.data.test-file goes with file");
+    return yaml::error_at(*data.find("test-file"),
+                          "train.data.test-file is set, and train.data.file is missing");
   return {};
 }
 
@@ -188,7 +189,7 @@ Result<NumberKeys> read_number_keys(yaml::Fields& data, double train_share) {
   const bool targets = data.has("targets") || data.has("test-targets");
   if (targets && (data.has("labels") || data.has("test-labels")))
     return yaml::error_at(data.node(), "train.data has both labels and targets",
-                          "labels are classes, targets numbers to be told: name one");
+                          "labels are classes, targets are numbers to be predicted: remove one of the two");
   out.answers = targets ? Answers::targets : Answers::labels;
   const char *const train = targets ? "targets" : "labels", *const test =
                                                                 targets ? "test-targets" : "test-labels";
@@ -196,7 +197,7 @@ Result<NumberKeys> read_number_keys(yaml::Fields& data, double train_share) {
   out.test = {TRY(data.text_or("test-samples", "")), TRY(data.text_or(test, ""))};
   if (targets && out.train.answers.empty())
     return yaml::error_at(*data.find("test-targets"),
-                          "train.data.targets, those of the training part, is missing");
+                          "train.data.test-targets is set, and train.data.targets is missing");
   if (const yaml::Node* axes = data.find("axes")) {
     const auto read = SampleAxes::of(TRY(yaml::as_text(*axes, data.path("axes"))));
     if (!read) return yaml::error_at(*axes, "train.data.axes: " + read.error().what, read.error().hint);
@@ -204,7 +205,7 @@ Result<NumberKeys> read_number_keys(yaml::Fields& data, double train_share) {
   }
   if (targets && data.has("classes"))
     return yaml::error_at(*data.find("classes"),
-                          "train.data.classes goes with labels, and there are targets");
+                          "train.data.classes goes with labels, and train.data has targets");
   if (data.has("classes")) out.classes = TRY(data.integer_or("classes", 2, 2, 65536));
   out.damaged = TRY(read_damaged(data));
   out.memory = TRY(data.size_or("memory", out.memory));

@@ -118,7 +118,11 @@ Result<CopyFolder> CopyFolder::take(const fs::path& path, const std::string& run
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return io("cannot create", path, errno);
     if (!is_own_folder(path)) {
       if (!is_present(path)) continue;
-      return fail(ErrorKind::io, "{} is there already, and is no folder of this user", path.string());
+      return fail(Error{.kind = ErrorKind::io,
+                        .what = fmt::format("{} exists, and is not a folder of this user", path.string()),
+                        .where = {},
+                        .hint = "remove it, or set stage.to to another folder",
+                        .also = {}});
     }
     UniqueFd lock = open_lock(path);
     if (!lock && errno == ENOENT) continue;
@@ -147,7 +151,8 @@ Result<CopyFolder> CopyFolder::take(const fs::path& path, const std::string& run
     }
     std::this_thread::sleep_for(Milliseconds(10));  // between two steps of its owner
   }
-  return fail(ErrorKind::io, "{} cannot be locked: others make and remove it again and again", path.string());
+  return fail(ErrorKind::io, "{} cannot be locked: other processes create and remove it again and again",
+              path.string());
 }
 
 Result<void> CopyFolder::complete() {

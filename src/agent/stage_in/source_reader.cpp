@@ -16,7 +16,11 @@ namespace {
 using Kind = StageEntry::Kind;
 
 tl::unexpected<Error> unreadable(const std::string& path, const std::string& why) {
-  return fail(ErrorKind::unavailable, "{} cannot be staged: {}", path, why);
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("{} cannot be staged: {}", path, why),
+                    .where = {},
+                    .hint = "the first node of the job must be able to read it",
+                    .also = {}});
 }
 
 tl::unexpected<Error> stopped() {
@@ -34,7 +38,7 @@ tl::unexpected<Error> changed(const std::string& path) {
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("{} cannot be staged: it changed while it was read", path),
                     .where = {},
-                    .hint = "stage what nobody writes to",
+                    .hint = "stage only files that nothing writes to while the job starts",
                     .also = {}});
 }
 

@@ -23,7 +23,7 @@ tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("{} cannot be staged: {}", path, why),
                     .where = {},
-                    .hint = "the first node reads what the section stage names",
+                    .hint = "correct stage.from in the job file; the first node of the job reads it",
                     .also = {}});
 }
 
@@ -54,7 +54,7 @@ class Walk {
       tree_.bytes += entry.size;
       ++tree_.files;
     } else {
-      return refuse(path, "it is no file, folder or link");
+      return refuse(path, "it is not a file, folder or link");
     }
     tree_.entries.push_back(std::move(entry));
     return {};
@@ -110,13 +110,14 @@ Result<std::string> archive_option(std::string_view beginning, const std::string
     if (beginning.starts_with(magic)) return std::string(option);
   constexpr std::size_t kMagic = 257;
   if (beginning.size() > kMagic && beginning.substr(kMagic).starts_with("ustar")) return std::string();
-  return fail(Error{.kind = ErrorKind::unavailable,
-                    .what = fmt::format("{} cannot be unpacked: it is no tar archive, plain or compressed by "
-                                        "gzip, xz, zstd or bzip2",
-                                        path),
-                    .where = {},
-                    .hint = "without unpack: true it is copied as it is",
-                    .also = {}});
+  return fail(
+      Error{.kind = ErrorKind::unavailable,
+            .what = fmt::format("{} cannot be unpacked: it is not a tar archive, plain or compressed by "
+                                "gzip, xz, zstd or bzip2",
+                                path),
+            .where = {},
+            .hint = "remove unpack: true to copy it as it is",
+            .also = {}});
 }
 
 Result<SourceTree> survey_source(const plan::StageIn& item) {
@@ -125,7 +126,7 @@ Result<SourceTree> survey_source(const plan::StageIn& item) {
   struct stat status {};
   if (::stat(out.from.c_str(), &status) != 0) return refuse(out.from, system_reason(errno));
   if (item.unpack && !S_ISREG(status.st_mode))
-    return refuse(out.from, "unpack is for archives, and it is no file");
+    return refuse(out.from, "'unpack' is for archives, and it is not a file");
   TRY(Walk(out).add(out.from, "", status));
   if (item.unpack) TRY(check_archive(out.from));
   out.fingerprint = fingerprint_of(out, item);

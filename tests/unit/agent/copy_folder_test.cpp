@@ -95,7 +95,7 @@ TEST_CASE("a link or a file at the place of a copy is refused, and stays as it i
   std::filesystem::create_directory_symlink(folder.path / "elsewhere", folder.path / "link");
   const auto taken = CopyFolder::take(folder.path / "link", "job-1", Lifetime::run);
   REQUIRE_FALSE(taken.has_value());
-  CHECK(taken.error().what.find("is there already, and is no folder of this user") != std::string::npos);
+  CHECK(taken.error().what.find("exists, and is not a folder of this user") != std::string::npos);
   REQUIRE(remove_if_abandoned(folder.path / "link"));
   CHECK(is_there(folder.path / "elsewhere"));
 }

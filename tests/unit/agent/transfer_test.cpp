@@ -102,7 +102,7 @@ TEST_CASE("what is missing, cannot be copied or changes meanwhile is named") {
   CHECK(copy(item_of(folder.path / "nowhere"), folder.path / "to").error().what ==
         (folder.path / "nowhere").string() + " cannot be staged: No such file or directory");
   CHECK(copy(item_of(folder.path / "from"), folder.path / "to").error().what ==
-        (folder.path / "from/pipe").string() + " cannot be staged: it is no file, folder or link");
+        (folder.path / "from/pipe").string() + " cannot be staged: it is not a file, folder or link");
   const auto changed = copy(item_of(folder.path / "file"), folder.path / "to",
                             [&] { shell(folder.path, "printf y >> file"); });
   CHECK(changed.error().what ==
@@ -171,7 +171,7 @@ TEST_CASE("an archive with names or links that lead out of its folder is refused
   CHECK(said("absolute.tar") ==
         " cannot be unpacked: its link absolute -> /etc/passwd leads out of its folder");
   CHECK(said("program.tar") == "fine");
-  CHECK(said("text.tar").starts_with(" cannot be unpacked: it is no tar archive"));
+  CHECK(said("text.tar").starts_with(" cannot be unpacked: it is not a tar archive"));
 }
 
 TEST_CASE("a transfer that waits for another node ends when it is stopped") {

@@ -204,7 +204,7 @@ TEST_CASE("labels that are no classes are named with file and offset") {
     CHECK(contains(error.where, where));
   };
   check(npy("<f4", "(4,)", raw_bytes(std::vector<float>{0, 1, 0.5F, 1})),
-        "label 0.5 of sample 2 is no whole number", "y.npy: offset 136");
+        "label 0.5 of sample 2 is not a whole number", "y.npy: offset 136");
   check(npy("<i4", "(4,)", raw_bytes(std::vector<std::int32_t>{0, -1, 0, 1})),
         "label -1 of sample 1 is out of range", "y.npy: offset 132");
   check(npy("<i4", "(4,)", raw_bytes(std::vector<std::int32_t>{0, 5, 0, 1})),
@@ -261,7 +261,8 @@ TEST_CASE("sections that contradict themselves are refused at their place") {
   CHECK(contains(refusal(folder, "format: numpy, samples: x.npy").what, "one of file and dir"));
   CHECK(contains(refusal(folder, "format: numpy, dir: $, file: $/x.npz, samples: x").what,
                  "one of file and dir"));
-  CHECK(contains(refusal(folder, "format: numpy, dir: $, test-file: $/x.npz").what, "goes with file"));
+  CHECK(contains(refusal(folder, "format: numpy, dir: $, test-file: $/x.npz").what,
+                 "train.data.file is missing"));
   CHECK(contains(refusal(folder, "format: numpy, file: $/x.npz").what, "train.data.samples"));
   CHECK(contains(refusal(folder, kFiles + ", axes: WH").what, "'WH' is not an order of a sample's axes"));
   CHECK(contains(refusal(folder, kFiles + ", axes: CHW").what,

@@ -125,7 +125,7 @@ TEST_CASE("what has no form for volumes refuses them") {
   };
   CHECK(refusal([](GraphBuilder& g, Value x) {
           return g.local_response_norm(x, {});
-        }).find("has no form for volumes, such as 2x4x4x4") != std::string::npos);
+        }).find("does not take volumes, such as 2x4x4x4") != std::string::npos);
   CHECK(refusal([](GraphBuilder& g, Value x) {
           return g.convolution("m", x, {.filters = 4, .kernel = 1, .kernel_width = 3, .padding_width = 1});
         }).find("windows are cubes") != std::string::npos);

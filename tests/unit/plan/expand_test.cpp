@@ -111,7 +111,7 @@ TEST_CASE("the folder of what is staged is a path of jobs that stage something")
         "stage[0].to=/home/ann/local\n"
         "command[1]=--in=/DLRUN_STAGE/a\n");
   CHECK(changes("command: [cat, $DLRUN_STAGE/a]\n") ==
-        "job.yaml:1:16: command[1]: $DLRUN_STAGE is set in jobs that have a section 'stage' alone\n"
+        "job.yaml:1:16: command[1]: $DLRUN_STAGE is set only in jobs that have a section 'stage'\n"
         "  hint: stage: [{from: /project/flowers.tar, to: node-local}]");
 }
 

@@ -510,8 +510,9 @@ TEST_CASE("hosts that cannot leave are refused with the reason, and nobody is as
   const Json few = ask_hosts(world, HostsChange::leave, {"n2"});
   CHECK(few["state"] == "failed");
   CHECK(few["error"]["exit_code"] == 66);
-  CHECK(few["error"]["what"] ==
-        "without n2 fewer nodes or ranks would be left than elastic asks for: min-nodes is 3, min-ranks 1");
+  CHECK(
+      few["error"]["what"] ==
+      "without n2 fewer nodes or ranks would be left than elastic requires: min-nodes is 3, min-ranks is 1");
   const Json unknown = ask_hosts(world, HostsChange::leave, {"n22"});
   CHECK(unknown["error"]["exit_code"] == 64);
   CHECK(unknown["error"]["what"] == "no rank of the run is on host 'n22'");
@@ -520,7 +521,7 @@ TEST_CASE("hosts that cannot leave are refused with the reason, and nobody is as
   World rigid(World::plan_of(2, 1));
   rigid.start();
   CHECK(ask_hosts(rigid, HostsChange::leave, {"n1"})["error"]["what"] ==
-        "the run is not elastic: its ranks cannot become others");
+        "the run is not elastic: no node can leave or join");
 }
 
 TEST_CASE("an elastic job fails with an error of a rank's own, and spares nobody once it ends") {

@@ -114,10 +114,12 @@ TEST_CASE("a node joins behind a step once its ranks wait, and ends well with th
 TEST_CASE("a host that cannot join is refused before anything is started") {
   World full = training_world(3);
   grow(full, {"n4"});
-  CHECK(told(full)["error"]["what"] == "the training has 3 shards and 3 ranks: no rank more can join");
+  CHECK(told(full)["error"]["what"] ==
+        "the training has 3 shards and 3 ranks: there is no shard for another rank");
   World world = training_world(4);
   grow(world, {"n5"});
-  CHECK(told(world)["error"]["what"] == "n5 is no node of the allocation, and ssh starts agents only there");
+  CHECK(told(world)["error"]["what"] ==
+        "n5 is not a node of the allocation, and the launcher ssh reaches no others");
   CHECK(told(world)["error"]["exit_code"] == 64);
   grow(world, {"n2"});
   CHECK(told(world)["error"]["what"] == "n2 has ranks of the run already");

@@ -368,8 +368,7 @@ TEST_CASE("the optimizer's state is on all ranks, or in parts where the rest of 
   };
   CHECK(refusal(model + data + "  optimizer: {state: shared}\n").find("train.optimizer.state") !=
         std::string::npos);
-  refused("  parameter-server: {}\n",
-          "train.optimizer.state is sharded, and parameter servers are asked for");
+  refused("  parameter-server: {}\n", "train.optimizer.state is sharded, and train.parameter-server is set");
   refused("  allreduce: {algorithm: ring}\n", "gradients are summed by a reduce-scatter");
   refused("  device: cuda\n", "the state is divided on CPUs only so far");
   CHECK(refusal("  model: dcgan\n" + data + sharded).find("dcgan is a GAN") != std::string::npos);
