@@ -42,12 +42,21 @@ std::vector<SnapshotPiece> all_pieces(const Engine& engine) {
   return out;
 }
 
-// Tensors that all ranks have are laid end to end and cut into equal parts; a row belongs to the part in
-// which it begins.
+namespace {
+
+// Running statistics are of a rank's own samples, so the whole tensor is the first rank's.
+bool is_of_first(const TensorInfo& tensor) {
+  return tensor.role == TensorInfo::Role::statistic;
+}
+
+}  // namespace
+
+// Tensors that are equal on all ranks are laid end to end and cut into equal parts; a row belongs to the part
+// in which it begins.
 std::vector<SnapshotPiece> pieces_of(const Engine& engine, const CheckpointPart& part) {
   std::size_t all = 0, at = 0;
   for (const TensorInfo& tensor : engine.tensors())
-    if (!tensor.held) all += tensor.elements();
+    if (!tensor.held && !is_of_first(tensor)) all += tensor.elements();
   const auto parts = static_cast<std::size_t>(part.parts), number = static_cast<std::size_t>(part.part);
   const std::size_t begin = all * number / parts, end = all * (number + 1) / parts;
   std::vector<SnapshotPiece> out;
@@ -55,6 +64,10 @@ std::vector<SnapshotPiece> pieces_of(const Engine& engine, const CheckpointPart&
     const TensorInfo& tensor = engine.tensors()[i];
     if (tensor.held) {
       for (const TensorBox& box : *tensor.held) out.push_back({i, box});
+      continue;
+    }
+    if (is_of_first(tensor)) {
+      if (part.part == 0) out.push_back({i, whole_box(tensor.shape)});
       continue;
     }
     const auto rows = tensor.shape.empty() ? 1 : static_cast<std::size_t>(tensor.shape.front());

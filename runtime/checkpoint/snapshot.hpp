@@ -38,7 +38,8 @@ struct SnapshotPiece {
 };
 /// All that the engine has.
 std::vector<SnapshotPiece> all_pieces(const Engine& engine);
-/// What this rank alone has, and its part of what all of the ranks have, by rows: as even as they allow.
+/// What this rank alone has, and its part of what is equal on all of the ranks, by rows: as even as they
+/// allow. Running statistics, which are not, are the first rank's, as in a checkpoint of one file.
 std::vector<SnapshotPiece> pieces_of(const Engine& engine, const CheckpointPart& part);
 
 class Snapshot {

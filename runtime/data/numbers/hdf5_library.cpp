@@ -36,11 +36,18 @@ Result<SharedLibrary> find_library() {
                             "environment.modules in the job file"});
 }
 
-}  // namespace
-
-std::unique_lock<std::mutex> hdf5_lock() {
+std::unique_lock<std::mutex> lock_all_calls() {
   static std::mutex all_calls;
   return std::unique_lock(all_calls);
+}
+
+}  // namespace
+
+// What goes wrong is ours to tell. A library that is safe with threads has this setting for each of them.
+std::unique_lock<std::mutex> Hdf5Library::lock() const {
+  auto out = lock_all_calls();
+  show_errors_(0, nullptr, nullptr);
+  return out;
 }
 
 Result<Hdf5Library> Hdf5Library::open() {
@@ -51,7 +58,7 @@ Result<Hdf5Library> Hdf5Library::open() {
 
 Result<void> Hdf5Library::load() {
   auto* const start = TRY(library_.symbol<int()>("H5open"));
-  auto* const show = TRY((library_.symbol<int(Id, void*, void*)>("H5Eset_auto2")));
+  show_errors_ = TRY((library_.symbol<int(Id, void*, void*)>("H5Eset_auto2")));
   walk_errors_ =
       TRY((library_.symbol<int(Id, int, int (*)(unsigned, const void*, void*), void*)>("H5Ewalk2")));
   file_open = TRY((library_.symbol<Id(const char*, unsigned, Id)>("H5Fopen")));
@@ -74,9 +81,8 @@ Result<void> Hdf5Library::load() {
   space_close = TRY(library_.symbol<int(Id)>("H5Sclose"));
   native_float_ = TRY(library_.symbol<const Id>("H5T_NATIVE_FLOAT_g"));
   native_double_ = TRY(library_.symbol<const Id>("H5T_NATIVE_DOUBLE_g"));
-  const auto lock = hdf5_lock();
+  const auto held = lock_all_calls();
   if (start() < 0) return fail(ErrorKind::unavailable, "the HDF5 library does not start");
-  show(0, nullptr, nullptr);  // what goes wrong is ours to tell
   return {};
 }
 

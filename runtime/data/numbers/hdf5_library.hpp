@@ -1,6 +1,6 @@
 // Hdf5Library: the site's HDF5, of 1.10 or later, by its public API, loaded at run time. The few types are
 // declared here as its headers have them, so that a build needs no HDF5. It is not safe with threads unless
-// it was built so: every call is made under hdf5_lock().
+// it was built so: every call is made under lock().
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,6 @@
 
 namespace dlrun::runtime {
 
-/// Held by whoever calls HDF5, in the whole process.
-std::unique_lock<std::mutex> hdf5_lock();
-
 class Hdf5Library {
  public:
   using Id = std::int64_t;          // hid_t
@@ -22,6 +19,8 @@ class Hdf5Library {
 
   /// The first that is found of the names that distributions give it.
   static Result<Hdf5Library> open();
+  /// Held by whoever calls HDF5, in the whole process. HDF5 prints nothing on this thread from then on.
+  std::unique_lock<std::mutex> lock() const;
   /// What went wrong in the last call, in HDF5's own words.
   std::string problem() const;
   Id native_float() const { return *native_float_; }
@@ -50,6 +49,7 @@ class Hdf5Library {
   Result<void> load();
 
   SharedLibrary library_;
+  int (*show_errors_)(Id, void*, void*) = nullptr;
   int (*walk_errors_)(Id, int, int (*)(unsigned, const void*, void*), void*) = nullptr;
   const Id* native_float_ = nullptr;
   const Id* native_double_ = nullptr;

@@ -199,6 +199,16 @@ TEST_CASE("a tensor that all ranks have is written once, divided by rows as even
   for (const std::size_t count : have) CHECK(std::abs(static_cast<int>(count) - 341 / 3) <= 16);
 }
 
+TEST_CASE("running statistics, which every rank has of its own samples, are those of the first") {
+  const FakeEngine engine(small_shape, 4);
+  for (int part = 0; part < 3; ++part) {
+    std::size_t have = 0;
+    for (const SnapshotPiece& piece : pieces_of(engine, {part, 3}))
+      if (engine.tensors()[piece.tensor].role == TensorInfo::Role::statistic) have += piece.box.elements();
+    CHECK(have == (part == 0 ? 1 : 0));
+  }
+}
+
 TEST_CASE("a checkpoint of one rank is read in parts, too") {
   Bench bench;
   Snapshot snapshot = *Snapshot::make(bench.whole);

@@ -1,8 +1,15 @@
 // Data sets of HDF5 as training data, contiguous or packed in chunks, and what is said of those that cannot
 // be read.
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "runtime/data/batch_filler.hpp"
 #include "tests/unit/data/hdf5_support.hpp"
@@ -19,6 +26,40 @@ constexpr auto kPacked = Hdf5Writer::Lies::chunked_and_packed;
 Result<DataParts> load(const Folder& folder, const std::string& section) {
   return load_data(*TRY(number_source(folder, "format: hdf5, " + section)), 1);
 }
+
+// What is printed on stderr goes into a file until end().
+class StderrToFile {
+ public:
+  explicit StderrToFile(const std::filesystem::path& path) : before_(::dup(STDERR_FILENO)) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    REQUIRE(::dup2(file, STDERR_FILENO) >= 0);
+    ::close(file);
+  }
+  void end() const {
+    std::fflush(stderr);
+    ::dup2(before_, STDERR_FILENO);
+    ::close(before_);
+  }
+
+ private:
+  int before_;
+};
+
+// At most so many open files, until its end.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(rlim_t most) {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit low{most, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
 
 std::vector<float> rows_of(const Dataset& data, const std::vector<std::uint64_t>& samples) {
   const BatchFiller filler(data, {}, {}, {.memory = 1 << 20, .workers = 2});
@@ -103,7 +144,7 @@ TEST_CASE("an HDF5 file that is cut short is refused when it is opened") {
   CHECK(contains(data.error().text(), "x.h5: HDF5 cannot open this file of 9000 bytes: truncated file"));
 }
 
-TEST_CASE("a packed chunk that is damaged and a nan are named with the sample, or dropped") {
+TEST_CASE("a nan is named with its index") {
   const Folder folder;
   std::vector<float> numbers = counting(12);
   numbers[9] = std::numeric_limits<float>::quiet_NaN();
@@ -117,4 +158,45 @@ TEST_CASE("a packed chunk that is damaged and a nan are named with the sample, o
             3, [](std::uint64_t i) { return i; }, std::nullopt, rows, labels) == 2);
   REQUIRE_FALSE(filler.state().has_value());
   CHECK(contains(filler.state().error().text(), "x.h5: x[2, 1]: sample 2 has nan here"));
+}
+
+TEST_CASE("a packed chunk that is damaged is named with the sample, and nothing else is printed") {
+  const Folder folder;
+  std::vector<float> numbers(8000);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(static_cast<float>(i * i));
+  { Hdf5Writer(folder.path / "x.h5").floats("x", {4, 2000}, numbers, kPacked); }  // chunks of two samples
+  std::fstream file(folder.path / "x.h5", std::ios::in | std::ios::out | std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t chunk = bytes.rfind("\x78\x9c", bytes.size() - 5000);  // zlib's head
+  REQUIRE(chunk != std::string::npos);
+  file.seekp(static_cast<std::streamoff>(chunk + 500));
+  file << std::string(300, '?');
+  file.close();
+  const auto data = load(folder, "file: $/x.h5, samples: x");
+  REQUIRE(data.has_value());
+  StderrToFile printed(folder.path / "printed");
+  const BatchFiller filler(data->train, {}, {}, {.memory = 1 << 20, .workers = 2});
+  std::vector<float> rows(8000);
+  std::vector<std::int32_t> labels(4);
+  for (std::uint64_t sample = 0; sample < 4; ++sample) filler.announce(sample, std::nullopt);
+  filler.fill(
+      4, [](std::uint64_t i) { return i; }, std::nullopt, rows, labels);
+  printed.end();
+  REQUIRE_FALSE(filler.state().has_value());
+  CHECK(contains(filler.state().error().text(), "x.h5: x: sample "));
+  CHECK(contains(filler.state().error().text(), "cannot be read: inflate() failed"));
+  CHECK(std::filesystem::file_size(folder.path / "printed") == 0);
+}
+
+TEST_CASE("a folder of more files than may be open") {
+  const Folder folder;
+  constexpr int kFiles = 80;
+  for (int number = 0; number < kFiles; ++number) {
+    Hdf5Writer file(folder.path / fmt::format("f{:02}.h5", number));
+    file.floats("x", {2, 2}, counting(4, static_cast<float>(4 * number)), kPacked);
+  }
+  const DescriptorLimit limit(64);
+  const auto data = load(folder, "dir: $, samples: x, train: 0.5");
+  REQUIRE_MESSAGE(data.has_value(), data.error().text());
+  CHECK(rows_of(data->train, {159, 0, 80, 159}) == std::vector<float>{318, 319, 0, 1, 160, 161, 318, 319});
 }
