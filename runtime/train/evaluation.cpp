@@ -28,7 +28,8 @@ Result<void> share_statistics(Engine& engine, Communicator& comm) {
 Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::uint64_t begin,
                               std::uint64_t end, const std::function<std::uint64_t(std::uint64_t)>& sample) {
   const auto batch = static_cast<std::uint64_t>(engine.batch());
-  const auto answers = static_cast<double>(std::max(engine.labels().size(), engine.targets().size()) / batch);
+  const std::uint64_t of_each_row = std::max(engine.labels().size(), engine.targets().size()) / batch;
+  const auto answers = static_cast<double>(of_each_row);
   Totals out;
   std::uint64_t announced = begin;
   for (std::uint64_t at = begin; at < end; at += batch) {
