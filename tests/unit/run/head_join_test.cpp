@@ -175,7 +175,7 @@ TEST_CASE("a node that fails while it joins, in whatever step, disturbs nobody")
         world.say(3, stranger);
         world.end_node(3);
       },
-      "n4 has another model, other data or another job than the others");
+      "n4 has another model, other data or another job than the other nodes");
 }
 
 TEST_CASE("a training that ends takes along the nodes that are still to join") {

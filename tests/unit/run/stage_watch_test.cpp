@@ -72,7 +72,7 @@ TEST_CASE("nothing is sent where every node has all") {
 TEST_CASE("the phase tells bytes, rate and nodes; the limits of the items add up") {
   const plan::Plan plan = staging(2);
   StageWatch watch(plan, at(0));
-  CHECK(watch.phase(at(1)) == "staging data, words: looking for what the nodes lack");
+  CHECK(watch.phase(at(1)) == "staging data, words: finding out what each node lacks");
   REQUIRE(watch.surveyed(kSources));
   REQUIRE(watch.needs(NodeIndex(0), needs({0}, 1)));
   REQUIRE(watch.needs(NodeIndex(1), needs({0}, 2)));
