@@ -15,7 +15,7 @@ JOB = """\
 name: elastic
 framework: builtin
 resources: {nodes: 3, tasks-per-node: 1, cpus-per-task: 1}
-launch: {lost-after: 3s, grace: 3s, bind: false}
+launch: {lost-after: 5s, grace: 20s, bind: false}
 checkpoint: {dir: ckpt, every: 10steps, keep: 2}
 environment: {set: {OMP_NUM_THREADS: "1"}}
 elastic: {min-nodes: 1}

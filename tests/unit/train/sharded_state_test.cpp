@@ -114,9 +114,10 @@ void train(const Setup& setup, int ranks, State state, int steps, Whole& out) {
 
 void check_equal(const Tensors& have, const Tensors& want) {
   REQUIRE(have.size() == want.size());
-  for (const auto& [name, values] : want) {
+  for (const auto& each : want) {
+    const std::string& name = each.first;
     CAPTURE(name);
-    CHECK(have.at(name) == values);
+    CHECK(have.at(name) == each.second);
   }
 }
 
