@@ -85,9 +85,7 @@ class BenchDriver {
   bool is_stopping() const { return end_.signal || end_.at_walltime || problem_; }
 
   Standing standing() const {
-    Standing out{.over = 0, .all = open_.bench.points.size(), .running = {}, .left = {}};
-    for (const Point& point : open_.bench.points) out.over += is_over(point.status) ? 1 : 0;
-    for (const auto& [index, running] : running_) out.running.push_back(&open_.bench.points[index]);
+    Standing out = standing_of(open_.bench);
     if (ended_ == 0) return out;
     const double each = took_.count() / static_cast<double>(ended_);
     const auto at_once = static_cast<double>(std::max<std::size_t>(1, most_at_once_));
@@ -249,6 +247,15 @@ class BenchDriver {
 };
 
 }  // namespace
+
+Standing standing_of(const Bench& bench) {
+  Standing out{.over = 0, .all = bench.points.size(), .running = {}, .left = {}};
+  for (const Point& point : bench.points) {
+    out.over += is_over(point.status) ? 1 : 0;
+    if (point.status == PointStatus::running) out.running.push_back(&point);
+  }
+  return out;
+}
 
 Result<BenchEnd> run_bench(OpenBench& open, BenchStatus& status) {
   hold_stop_signals();

@@ -14,6 +14,9 @@ struct Standing {
   std::optional<Seconds> left;  // unset: nothing has ended yet
 };
 
+/// What is over and what runs; how long the rest takes is not known from it.
+Standing standing_of(const Bench& bench);
+
 // What happens, for who draws it.
 class BenchStatus {
  public:

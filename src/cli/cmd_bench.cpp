@@ -127,15 +127,6 @@ Result<int> show_results(const BenchCommand& options, const bench::OpenBench& op
   return code != 0 ? code : shown;
 }
 
-bench::Standing standing_of(const bench::Bench& bench) {
-  bench::Standing out{.over = 0, .all = bench.points.size(), .running = {}, .left = {}};
-  for (const bench::Point& point : bench.points) {
-    out.over += is_over(point.status) ? 1 : 0;
-    if (point.status == bench::PointStatus::running) out.running.push_back(&point);
-  }
-  return out;
-}
-
 // Until every point that has a job is over; ^C ends the watch, and the jobs go on.
 Result<void> watch_sweep(bench::OpenBench& open, const Context& context) {
   const WorldOf world_of(context);
