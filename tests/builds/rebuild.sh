@@ -10,7 +10,7 @@ unset CC CXX CFLAGS CXXFLAGS LDFLAGS
 cmake --preset "$preset"
 cmake --build --preset "$preset" --target "$target"
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1
-export UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+export UBSAN_OPTIONS=print_stacktrace=1
 # OpenMP's own threads are not instrumented and would only be reported as what they are not.
 export OMP_NUM_THREADS=1
 ctest --preset "$preset"

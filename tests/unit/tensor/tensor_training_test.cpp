@@ -64,7 +64,7 @@ class Rank {
     if (!form_.load.empty()) TRY(load_state());
     auto gradients = TRY(GradientExchange::make(TrainSpec{}, *engine_, groups_.data(), {}, groups_.tensor()));
     for (std::uint64_t step = 0; step < form_.steps; ++step) TRY(take(step, gradients, out, lock));
-    if (form_.steps > 0) out.square_sum = TRY(gradients.square_sum());
+    if (form_.steps > 0) TRY(add_up_squares(gradients, out, lock));
     if (!form_.save.empty()) TRY(save_state());
     return collect(out, lock);
   }
@@ -88,6 +88,15 @@ class Rank {
     const std::lock_guard hold(lock);
     out.losses.push_back(sums.totals.loss());
     out.accuracies.push_back(sums.totals.accuracy());
+    return {};
+  }
+
+  // Every rank takes part in the sum, and the first one notes it.
+  Result<void> add_up_squares(GradientExchange& gradients, Trained& out, std::mutex& lock) {
+    const double sum = TRY(gradients.square_sum());
+    if (world_.rank() != 0) return {};
+    const std::lock_guard hold(lock);
+    out.square_sum = sum;
     return {};
   }
 
