@@ -1,6 +1,8 @@
 // What is staged: read, sent through a chain of "nodes" of this process, and written as it was.
 #include "src/agent/stage_in/transfer.hpp"
 
+#include <utility>
+
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,10 +29,12 @@ plan::StageIn item_of(const fs::path& from, bool unpack = false) {
 /// What the first node alone does.
 Result<void> copy(const plan::StageIn& item, const fs::path& to,
                   const std::function<void()>& meanwhile = {}) {
+  // Before the braces: what they have built so far would leak, were TRY to leave them.
+  SourceTree source = TRY(survey_source(item));
   Transfer transfer{.items = {item},
                     .sent = {0},
                     .folders = {{0, to}},
-                    .sources = {TRY(survey_source(item))},
+                    .sources = {std::move(source)},
                     .environment = Environment::of_this_process()};
   if (meanwhile) meanwhile();
   StageControl control;
