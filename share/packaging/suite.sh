@@ -8,8 +8,8 @@
 #   suite.sh test SUITE [CTEST-ARG...] builds the whole tree with that suite's toolchain in /var/tmp of the root of kind
 #                                      `build`, and runs its unit, golden, e2e and mpi tests
 #
-# A KIND is a list of packages: bare (Debian's essential ones, and xz), node (as on the node of a cluster: Open MPI and MPICH with a
-# C compiler, an sshd), build (what building and testing this tree needs).
+# A KIND is a list of packages: bare (Debian's essential ones, and xz), node (as on the node of a cluster: HDF5, Open MPI and MPICH with a
+# C compiler, an sshd), lmod, apptainer (these programs), build (what building and testing this tree needs).
 # Packages come from the archive of this system's apt (archive.sh). SUITE_JOBS compilers and tests run at once (2).
 # DLRUN_SUITES is another folder for the roots. No process outlives its command.
 set -euo pipefail
@@ -21,9 +21,10 @@ fail() { echo "suite: error: $1" >&2 && exit 1; }
 packages_of() {
   case $1 in
     bare) echo xz-utils ;;
-    node) echo xz-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev openssh-server ;;
+    node) echo xz-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev openssh-server hdf5-tools ;;
+    lmod | apptainer) echo "xz-utils $1" ;;
     build) "$tree/share/setup.sh" --list build && "$tree/share/setup.sh" --list suite ;;
-    *) fail "unknown kind '$1': bare, node, build" ;;
+    *) fail "unknown kind '$1': bare, node, lmod, apptainer, build" ;;
   esac
 }
 
