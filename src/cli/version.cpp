@@ -2,6 +2,7 @@
 // machine it finds.
 #include "src/base/version.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "schedulers/slurm/api.hpp"
+#include "src/base/hdf5_names.hpp"
 #include "src/base/install.hpp"
 #include "src/base/shared_library.hpp"
 #include "src/cli/answer.hpp"
@@ -48,6 +50,10 @@ std::string plugin_line(const Part& part, const std::filesystem::path& folder) {
   return line(part.what, false, why_not);
 }
 
+bool is_here(const char* library) {
+  return SharedLibrary::open(library).has_value();
+}
+
 }  // namespace
 
 std::string version_text() {
@@ -59,7 +65,9 @@ std::string version_text() {
     out += installation ? plugin_line(part, installation->plugins) : line(part.what, false);
   out += "\nfound on this machine:\n";
   out += line("libslurm (the end of a Slurm job, without scontrol)", find_libslurm().has_value());
-  out += line("NVML (names and users of NVIDIA GPUs)", SharedLibrary::open("libnvidia-ml.so.1").has_value());
+  out += line("NVML (names and users of NVIDIA GPUs)", is_here("libnvidia-ml.so.1"));
+  out +=
+      line("HDF5 (training data of format hdf5)", std::any_of(kHdf5Names.begin(), kHdf5Names.end(), is_here));
   out.pop_back();
   return out;
 }

@@ -1,15 +1,10 @@
 // See hdf5_library.hpp.
 #include "runtime/data/numbers/hdf5_library.hpp"
 
-#include <array>
+#include "src/base/hdf5_names.hpp"
 
 namespace dlrun::runtime {
 namespace {
-
-// Of 1.10, 1.12 and 1.14; Debian's serial one has a name of its own.
-constexpr std::array kNames{
-    "libhdf5_serial.so.103", "libhdf5.so.103",    "libhdf5.so.200", "libhdf5_serial.so.310",
-    "libhdf5.so.310",        "libhdf5_serial.so", "libhdf5.so"};
 
 struct Entry {  // H5E_error2_t
   std::int64_t class_id, major, minor;
@@ -27,7 +22,7 @@ int take_first(unsigned, const void* entry, void* out) {
 }
 
 Result<SharedLibrary> find_library() {
-  for (const char* name : kNames)
+  for (const char* name : kHdf5Names)
     if (auto found = SharedLibrary::open(name)) return found;
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = "data of format hdf5 need the HDF5 library, and none of its names can be loaded, "

@@ -35,6 +35,15 @@ bool leaves(const fs::path& folder, const fs::path& target) {
   return !place.empty() && *place.begin() == "..";
 }
 
+/// Which program tar could not start, from "tar (child): zstd: Cannot exec: No such file or directory";
+/// empty for none.
+std::string program_not_found(const std::string& said) {
+  const std::size_t end = said.find(": Cannot exec: ");
+  if (end == std::string::npos) return {};
+  const std::size_t start = said.rfind(' ', end);
+  return start == std::string::npos ? std::string() : said.substr(start + 1, end - start - 1);
+}
+
 }  // namespace
 
 std::string link_that_leaves(const fs::path& root) {
@@ -87,6 +96,8 @@ tl::unexpected<Error> Unpacker::refuse(const std::string& why) const {
   const bool full =
       said.find("No space left") != std::string::npos || said.find("quota") != std::string::npos;
   if (full) out.kind = ErrorKind::io;
+  if (const std::string program = program_not_found(said); !program.empty())
+    out.hint = fmt::format("install {} on the nodes, or compress the archive by another program", program);
   return fail(std::move(out));
 }
 

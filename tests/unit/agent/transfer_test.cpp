@@ -27,15 +27,15 @@ plan::StageIn item_of(const fs::path& from, bool unpack = false) {
 }
 
 /// What the first node alone does.
-Result<void> copy(const plan::StageIn& item, const fs::path& to,
-                  const std::function<void()>& meanwhile = {}) {
+Result<void> copy(const plan::StageIn& item, const fs::path& to, const std::function<void()>& meanwhile = {},
+                  const Environment& environment = Environment::of_this_process()) {
   // Before the braces: what they have built so far would leak, were TRY to leave them.
   SourceTree source = TRY(survey_source(item));
   Transfer transfer{.items = {item},
                     .sent = {0},
                     .folders = {{0, to}},
                     .sources = {std::move(source)},
-                    .environment = Environment::of_this_process()};
+                    .environment = environment};
   if (meanwhile) meanwhile();
   StageControl control;
   return run_transfer(transfer, control);
@@ -176,6 +176,20 @@ TEST_CASE("an archive with names or links that lead out of its folder is refused
         " cannot be unpacked: its link absolute -> /etc/passwd leads out of its folder");
   CHECK(said("program.tar") == "fine");
   CHECK(said("text.tar").starts_with(" cannot be unpacked: it is not a tar archive"));
+}
+
+TEST_CASE("a compression whose program is not on the node is named with what to do") {
+  const dlrun::test::Folder folder;
+  shell(
+      folder.path,
+      "mkdir bin to && ln -s \"$(command -v tar)\" bin/tar && printf '\\050\\265\\057\\375' > a.tar");  // zstd
+  Environment environment = Environment::of_this_process();
+  environment.set("PATH", (folder.path / "bin").string());
+  const auto copied = copy(item_of(folder.path / "a.tar", true), folder.path / "to", {}, environment);
+  REQUIRE_FALSE(copied);
+  CHECK(copied.error().what ==
+        (folder.path / "a.tar").string() + " cannot be unpacked: tar ended with exit code 2");
+  CHECK(copied.error().hint == "install zstd on the nodes, or compress the archive by another program");
 }
 
 TEST_CASE("a transfer that waits for another node ends when it is stopped") {
