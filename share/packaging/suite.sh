@@ -10,7 +10,8 @@
 #
 # A KIND is a list of packages: bare (Debian's essential ones, and xz), node (as on the node of a cluster: HDF5, Open MPI and MPICH with a
 # C compiler, an sshd), lmod, apptainer (these programs), build (what building and testing this tree needs).
-# Packages come from the archive of this system's apt (archive.sh). SUITE_JOBS compilers and tests run at once (2).
+# Packages come from the archive of this system's apt (archive.sh). SUITE_JOBS compilers and tests run at once (2);
+# SUITE_OPTIMIZE is for the compilers (-O1).
 # DLRUN_SUITES is another folder for the roots. No process outlives its command.
 set -euo pipefail
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -82,8 +83,11 @@ run_in() {
     for file in hosts resolv.conf hostname; do
       if [[ -e /etc/$file ]]; then touch "$root/etc/$file" && mount --bind "/etc/$file" "$root/etc/$file"; fi
     done
-    exec chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-      LC_ALL=C.UTF-8 SUITE_JOBS="${SUITE_JOBS:-2}" "$@"' bash "$1" "$2" "$tree" "${SUITE_SHARE:-}" "${@:3}"
+    pivot_root "$root" "$root/mnt"  # in a chroot, Apptainer refuses to run
+    cd /
+    umount --lazy /mnt
+    exec /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+      LC_ALL=C.UTF-8 SUITE_JOBS="${SUITE_JOBS:-2}" SUITE_OPTIMIZE="${SUITE_OPTIMIZE:--O1}" "$@"' bash "$1" "$2" "$tree" "${SUITE_SHARE:-}" "${@:3}"
 }
 
 [[ $EUID == 0 ]] || fail "chroot and mount need root"
