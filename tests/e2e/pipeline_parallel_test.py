@@ -48,7 +48,7 @@ class PipelineParallel(model_parallel.ModelParallel):
             ("device: cpu", "device: cuda", "pipeline-parallel training runs on CPUs only so far"),
             ("clip-norm: 1.0", "shards: 4", "train.shards is set: sums of shards have no pipelines so far"),
             ("clip-norm: 1.0", "parameter-server: {}", "train.parameter-server is set"),
-            ("clip-norm: 1.0", "benchmark: {}", "train.benchmark is set")), "--tasks-per-node", "2", "--pipeline-parallel", "2")
+            ("epochs: 1", "benchmark: {steps: 2}", "train.benchmark is set")), "--tasks-per-node", "2", "--pipeline-parallel", "2")
         self.assert_refused((("epochs: 1", "epochs: 1", r"job.yaml:6:5: model 'tiny' cannot be cut into 16 stages with parameters"),),
                             "--tasks-per-node", "16", "--pipeline-parallel", "16")
 
