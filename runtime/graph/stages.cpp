@@ -181,8 +181,9 @@ class Cuts {
     int layers;  // with parameters
   };
   double cost(std::size_t begin, std::size_t end) const {
-    const End before = begin == 0 ? End{0, 0} : ends_[begin - 1], &upto = ends_[end - 1];
-    return upto.layers == before.layers ? kNone : upto.cost - before.cost;
+    const End before = begin == 0 ? End{0, 0} : ends_[begin - 1];
+    const End& last = ends_[end - 1];
+    return last.layers == before.layers ? kNone : last.cost - before.cost;
   }
 
   std::vector<std::size_t> places_;

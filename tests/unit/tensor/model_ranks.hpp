@@ -67,7 +67,8 @@ class Rank {
         .batch = 3, .precision = form_.precision, .rank = ranks_.data, .bucket_bytes = 2048};
     options.optimizer = momentum_sgd(0.9F);
     options.tensor_group = &groups_;
-    if (form_.state == OptimizerState::sharded) options.state_part = StatePart{ranks_.data, ranks_.data_ranks};
+    if (form_.state == OptimizerState::sharded)
+      options.state_part = StatePart{ranks_.data, ranks_.data_ranks};
     options.stage_links = &groups_.links();
     engine_ = TRY(compile(TRY(divided_graph({}, whole_, ranks_.model)), options));
     if (!form_.load.empty()) TRY(load_state());

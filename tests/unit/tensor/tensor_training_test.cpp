@@ -57,11 +57,14 @@ TEST_CASE("what ranks with parts of model and state wrote has the same bits at a
         const Form there{.tensor = tensor, .data = data, .state = state, .steps = 0, .load = saved_at};
         CHECK(train(whole, there).weights == saved.weights);
       }
-  train(whole,
-        {.tensor = 1, .data = 2, .state = OptimizerState::sharded, .steps = 0, .save = again_at, .load = saved_at});
-  CHECK(
-      train(whole, {.tensor = 2, .data = 2, .state = OptimizerState::sharded, .steps = 0, .load = again_at}).weights ==
-      saved.weights);
+  train(whole, {.tensor = 1,
+                .data = 2,
+                .state = OptimizerState::sharded,
+                .steps = 0,
+                .save = again_at,
+                .load = saved_at});
+  CHECK(train(whole, {.tensor = 2, .data = 2, .state = OptimizerState::sharded, .steps = 0, .load = again_at})
+            .weights == saved.weights);
 }
 
 TEST_CASE("losses over targets are those of the whole model, too") {
