@@ -23,6 +23,9 @@ struct TensorInfo {
   Role role = Role::parameter;
   // What this rank has of it: box by box, as Engine::read_tensor gives them. Unset: all of it.
   std::optional<std::vector<TensorBox>> held = {};
+  // Which ranks have the same boxes, with equal numbers. earlier_stage: a stage before has it, too.
+  enum class HeldBy { one_rank, data_group, tensor_group, earlier_stage };
+  HeldBy held_by = HeldBy::one_rank;
 
   /// The boxes, of which the whole tensor may be the only one.
   std::vector<TensorBox> boxes() const;

@@ -27,6 +27,22 @@ std::vector<TensorBox> TensorPart::boxes() const {
   return out;
 }
 
+std::vector<TensorBox> TensorPart::boxes_of(const TensorBox& of_part) const {
+  const std::int64_t begin = of_part.first[axis], end = begin + of_part.count[axis];
+  std::vector<TensorBox> out;
+  std::int64_t at = 0;  // where the range begins in the part
+  for (const IndexRange& range : ranges) {
+    const std::int64_t first = std::max(begin, at), last = std::min(end, at + range.count);
+    if (first < last) {
+      TensorBox& box = out.emplace_back(of_part);
+      box.first[axis] = range.first + first - at;
+      box.count[axis] = last - first;
+    }
+    at += range.count;
+  }
+  return out;
+}
+
 void for_each_run(const TensorPart& part, const std::function<void(const TensorRun&)>& each) {
   const std::span<const std::int64_t> whole(part.whole);
   const std::int64_t outer = product(whole.first(part.axis)), inner = product(whole.subspan(part.axis + 1));

@@ -27,6 +27,8 @@ struct TensorPart {
   std::vector<std::int64_t> shape() const;
   /// One for each range.
   std::vector<TensorBox> boxes() const;
+  /// Of a box of the part alone: where its numbers are in the whole tensor, in the order of its memory.
+  std::vector<TensorBox> boxes_of(const TensorBox& of_part) const;
   friend bool operator==(const TensorPart&, const TensorPart&) = default;
 };
 

@@ -49,40 +49,77 @@ bool is_of_first(const TensorInfo& tensor) {
   return tensor.role == TensorInfo::Role::statistic;
 }
 
+// Boxes that several ranks have are laid end to end and cut into equal parts; a row belongs to the part in
+// which it begins.
+class SharedRows {
+ public:
+  SharedRows(std::size_t all, int part, int parts)
+      : begin_(all * static_cast<std::size_t>(part) / static_cast<std::size_t>(parts)),
+        end_(all * (static_cast<std::size_t>(part) + 1) / static_cast<std::size_t>(parts)) {}
+
+  /// The next box: what of it is in this part.
+  std::optional<TensorBox> part_of(const TensorBox& box) {
+    const std::size_t rows = box.count.empty() ? 1 : static_cast<std::size_t>(box.count.front());
+    const std::size_t row = rows == 0 ? 1 : box.elements() / rows;
+    const auto row_from = [&](std::size_t border) {
+      return border <= at_ ? std::size_t{0} : std::min(rows, (border - at_ + row - 1) / row);
+    };
+    const std::size_t first = row_from(begin_), count = row_from(end_) - first;
+    at_ += box.elements();
+    if (count == 0) return std::nullopt;
+    if (count == rows) return box;
+    TensorBox out = box;
+    out.first[0] += static_cast<std::int64_t>(first);
+    out.count[0] = static_cast<std::int64_t>(count);
+    return out;
+  }
+
+ private:
+  std::size_t begin_, end_, at_ = 0;
+};
+
+std::size_t elements_of(const Engine& engine, bool (*counts)(const TensorInfo&)) {
+  std::size_t out = 0;
+  for (const TensorInfo& tensor : engine.tensors())
+    if (counts(tensor)) out += tensor.elements();
+  return out;
+}
+
+bool is_elsewhere(const TensorInfo& tensor) {
+  return tensor.held_by == TensorInfo::HeldBy::earlier_stage;
+}
+
+bool is_on_all(const TensorInfo& tensor) {
+  return !tensor.held && !is_of_first(tensor) && !is_elsewhere(tensor);
+}
+
+bool is_on_data_group(const TensorInfo& tensor) {
+  return tensor.held && tensor.held_by == TensorInfo::HeldBy::data_group;
+}
+
 }  // namespace
 
-// Tensors that are equal on all ranks are laid end to end and cut into equal parts; a row belongs to the part
-// in which it begins.
 std::vector<SnapshotPiece> pieces_of(const Engine& engine, const CheckpointPart& part) {
-  std::size_t all = 0, at = 0;
-  for (const TensorInfo& tensor : engine.tensors())
-    if (!tensor.held && !is_of_first(tensor)) all += tensor.elements();
-  const auto parts = static_cast<std::size_t>(part.parts), number = static_cast<std::size_t>(part.part);
-  const std::size_t begin = all * number / parts, end = all * (number + 1) / parts;
+  SharedRows on_all(elements_of(engine, is_on_all), part.stage_part(), part.stage_parts());
+  SharedRows on_data_group(elements_of(engine, is_on_data_group), part.data_rank(), part.data_ranks());
   std::vector<SnapshotPiece> out;
   for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
     const TensorInfo& tensor = engine.tensors()[i];
-    if (tensor.held) {
-      for (const TensorBox& box : *tensor.held) out.push_back({i, box});
-      continue;
+    for (const TensorBox& box : tensor.boxes()) {
+      std::optional<TensorBox> own = box;
+      if (is_elsewhere(tensor)) {
+        own.reset();
+      } else if (is_of_first(tensor)) {
+        if (part.stage_part() != 0) own.reset();
+      } else if (is_on_all(tensor)) {
+        own = on_all.part_of(box);
+      } else if (is_on_data_group(tensor)) {
+        own = on_data_group.part_of(box);
+      } else if (tensor.held_by == TensorInfo::HeldBy::tensor_group && part.tensor_rank() != 0) {
+        own.reset();
+      }
+      if (own) out.push_back({i, *own});
     }
-    if (is_of_first(tensor)) {
-      if (part.part == 0) out.push_back({i, whole_box(tensor.shape)});
-      continue;
-    }
-    const auto rows = tensor.shape.empty() ? 1 : static_cast<std::size_t>(tensor.shape.front());
-    const std::size_t row = rows == 0 ? 1 : tensor.elements() / rows;
-    const auto row_from = [&](std::size_t border) {
-      return border <= at ? std::size_t{0} : std::min(rows, (border - at + row - 1) / row);
-    };
-    const std::size_t first = row_from(begin), count = row_from(end) - first;
-    at += tensor.elements();
-    if (count == 0) continue;
-    if (count == rows)
-      out.push_back({i, whole_box(tensor.shape)});
-    else
-      out.push_back({i, slice_along(tensor.shape, 0, static_cast<std::int64_t>(first),
-                                    static_cast<std::int64_t>(count))});
   }
   return out;
 }
@@ -165,7 +202,8 @@ Result<void> restore(Engine& engine, const TensorReader& from) {
     }
     TRY(engine.write_tensor(i, numbers));
   }
-  if (from.tensors() == engine.tensors().size()) return {};
+  // A stage has some of them.
+  if (engine.staged() != nullptr || from.tensors() == engine.tensors().size()) return {};
   return fail(ErrorKind::input, "the checkpoint has {} tensors, but the model has {}", from.tensors(),
               engine.tensors().size());
 }
@@ -196,12 +234,29 @@ Result<void> restore(Engine& engine, const std::array<std::span<const std::byte>
   return {};
 }
 
+// The state has as many tensors in each slot as there are parameters.
+std::vector<std::string> tensor_texts(const Engine& engine) {
+  using Role = TensorInfo::Role;
+  std::vector<std::string> out(2);
+  std::size_t parameters = 0, states = 0;
+  for (const TensorInfo& tensor : engine.tensors()) {
+    std::size_t at = tensor.role == Role::statistic ? 1 : 0;
+    if (tensor.role == Role::parameter) ++parameters;
+    if (tensor.role == Role::momentum) at = 2 + states++ / std::max<std::size_t>(parameters, 1);
+    if (at >= out.size()) out.resize(at + 1);
+    if (!is_elsewhere(tensor))
+      out[at] +=
+          fmt::format("{}:{}:{};", tensor.name, static_cast<int>(tensor.role), fmt::join(tensor.shape, "x"));
+  }
+  return out;
+}
+
+std::uint64_t tensors_checksum(const std::vector<std::string>& texts) {
+  return checksum(fmt::format("{}", fmt::join(texts, "")));
+}
+
 std::uint64_t tensors_checksum(const Engine& engine) {
-  std::string text;
-  for (const TensorInfo& tensor : engine.tensors())
-    text +=
-        fmt::format("{}:{}:{};", tensor.name, static_cast<int>(tensor.role), fmt::join(tensor.shape, "x"));
-  return checksum(text);
+  return tensors_checksum(tensor_texts(engine));
 }
 
 }  // namespace dlrun::runtime

@@ -20,9 +20,18 @@ inline constexpr std::array<std::string_view, 2> state_file_names = {"model.safe
 inline constexpr const char* tokenizer_file_name = "tokenizer.json";  // beside them, of a language model
 
 /// Which files a checkpoint is written into: of `parts` ranks that write it together, this one is `part`. 0
-/// parts: one rank writes it alone.
+/// parts: one rank writes it alone. The writers are so many stages of a pipeline one after another, each of
+/// whole tensor groups of so many ranks, in which the tensor rank varies fastest.
 struct CheckpointPart {
   int part = 0, parts = 0;
+  int tensor_ranks = 1, stages = 1;
+  /// Among the writers of the same stage.
+  int stage_part() const { return part % stage_parts(); }
+  int stage_parts() const { return parts / stages; }
+  int tensor_rank() const { return part % tensor_ranks; }
+  /// Among those that have the same tensor rank, too.
+  int data_rank() const { return stage_part() / tensor_ranks; }
+  int data_ranks() const { return stage_parts() / tensor_ranks; }
 };
 
 /// The names of the files of a part.
@@ -38,8 +47,9 @@ struct SnapshotPiece {
 };
 /// All that the engine has.
 std::vector<SnapshotPiece> all_pieces(const Engine& engine);
-/// What this rank alone has, and its part of what is equal on all of the ranks, by rows: as even as they
-/// allow. Running statistics, which are not, are the first rank's, as in a checkpoint of one file.
+/// What this rank alone has, and its part of what is equal on several of the ranks, by rows: as even as they
+/// allow. Running statistics, which are not, are the first rank's, as in a checkpoint of one file. What an
+/// earlier stage has, too, is that one's.
 std::vector<SnapshotPiece> pieces_of(const Engine& engine, const CheckpointPart& part);
 
 class Snapshot {
@@ -70,5 +80,10 @@ Result<void> restore(Engine& engine, const std::array<std::span<const std::byte>
 
 /// A checksum over the names and shapes of all tensors.
 std::uint64_t tensors_checksum(const Engine& engine);
+
+/// What it is of, as texts: of parameters, of statistics, and of each slot of the optimizer's state. Without
+/// what an earlier stage has, too: a text of the whole model is those of all stages one after another.
+std::vector<std::string> tensor_texts(const Engine& engine);
+std::uint64_t tensors_checksum(const std::vector<std::string>& texts);
 
 }  // namespace dlrun::runtime

@@ -2,6 +2,7 @@
 // nothing can fail but the machine: oneDNN allocates nothing more.
 #include "runtime/cpu/cpu_engine.hpp"
 
+#include <cstring>
 #include <ctime>
 #include <new>
 #include <utility>
@@ -17,7 +18,10 @@ namespace dlrun::runtime {
 
 namespace {
 
-class CompiledEngine final : public CpuEngine, private GanEngine, private ShardedEngine {
+class CompiledEngine final : public CpuEngine,
+                             private GanEngine,
+                             private ShardedEngine,
+                             private StagedEngine {
  public:
   CompiledEngine(Graph graph, const EngineOptions& options)
       : plan_(as_images(fuse(std::move(graph))), options), stream_(plan_.engine()) {}
@@ -31,7 +35,10 @@ class CompiledEngine final : public CpuEngine, private GanEngine, private Sharde
   std::span<std::int32_t> tokens() override {
     return {reinterpret_cast<std::int32_t*>(plan_.rows()->data), reads_tokens() ? numbers_of_input() : 0};
   }
-  std::span<std::int32_t> labels() override { return loss_->labels(); }
+  std::span<std::int32_t> labels() override {
+    return {reinterpret_cast<std::int32_t*>(plan_.labels()->data),
+            static_cast<std::size_t>(plan_.batch() * plan_.labels_per_row())};
+  }
   std::span<float> targets() override { return plan_.target_numbers(); }
   MixedLabels mixed_labels() override {
     Buffer* const both = plan_.mixed_labels();
@@ -51,7 +58,9 @@ class CompiledEngine final : public CpuEngine, private GanEngine, private Sharde
   }
   void swap_averages() override { plan_.parameters().swap_averages(); }
   BatchResult evaluate_batch() override;
-  std::span<const float> scores() override { return loss_->scores(); }
+  std::span<const float> scores() override {
+    return loss_ == nullptr ? std::span<const float>() : loss_->scores();
+  }
   std::span<float> gradients() override { return plan_.parameters().gradients(); }
   std::span<const Bucket> buckets() const override { return layout().buckets(); }
   std::span<float> spare_slots() override { return plan_.parameters().spare_slots(); }
@@ -68,7 +77,8 @@ class CompiledEngine final : public CpuEngine, private GanEngine, private Sharde
   }
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
   GanEngine* gan() override { return generator_ ? this : nullptr; }
-  LanguageEngine* language() override { return loss_->language(); }
+  LanguageEngine* language() override { return loss_ == nullptr ? nullptr : loss_->language(); }
+  StagedEngine* staged() override { return plan_.graph().stage ? this : nullptr; }
   std::vector<OperatorTime> profile_step(std::uint64_t step) override;
   ShardedEngine* sharded() override { return plan_.options().state_part ? this : nullptr; }
 
@@ -82,13 +92,16 @@ class CompiledEngine final : public CpuEngine, private GanEngine, private Sharde
   void values_changed() override { plan_.parameters().values_changed(); }
   bool keeps_averages() const override { return plan_.options().average.has_value(); }
   std::size_t state_bytes() const override { return plan_.parameters().state_bytes(); }
-  bool reads_tokens() const {
-    const auto* input = std::get_if<op::Input>(&plan_.graph().nodes[0].operation);
-    return input != nullptr && input->kind == SampleKind::tokens;
-  }
+  bool reads_tokens() const { return plan_.input_kind() == SampleKind::tokens; }
   std::size_t numbers_of_input() const {
-    return static_cast<std::size_t>(plan_.batch() * plan_.graph().nodes[0].shape.elements());
+    return static_cast<std::size_t>(plan_.batch() * plan_.shape_of_rows().elements());
   }
+  void forward(std::uint64_t step, std::optional<std::size_t> place) override;
+  BatchResult backward(std::uint64_t step, std::optional<std::size_t> place,
+                       const std::function<void(std::size_t)>& on_bucket) override;
+  const std::vector<std::string>& tied() const override { return plan_.graph().stage->tied; }
+  void forward_pass(const Run& run);
+  BatchResult backward_pass(const Run& run, const std::function<void(std::size_t)>& on_bucket);
   const StateLayout& layout() const { return plan_.parameters().layout(); }
   Run training_run(std::uint64_t step) const {
     return {stream_, Mode::train, step, shard_.value_or(plan_.options().rank),
@@ -116,7 +129,8 @@ class CompiledEngine final : public CpuEngine, private GanEngine, private Sharde
   std::vector<const Loss*> reported_;
   std::optional<Generator> generator_;  // of a GAN
   Trace* trace_ = nullptr;
-  std::optional<int> shard_;  // of the next batch, where there are shards
+  std::optional<int> shard_;                  // of the next batch, where there are shards
+  std::vector<std::vector<std::byte>> kept_;  // of a stage: what backward reads, of several batches
 };
 
 Result<void> CompiledEngine::prepare() {
@@ -126,10 +140,11 @@ Result<void> CompiledEngine::prepare() {
       return fail(ErrorKind::internal, "model '{}': operator {} ({}) has no CPU form here",
                   plan_.graph().model, index, operation_name(plan_.graph().nodes[index].operation));
   loss_ = dynamic_cast<Loss*>(operators_.back().get());
-  if (loss_ == nullptr)
+  if (loss_ == nullptr && !plan_.graph().stage)
     return fail(ErrorKind::internal, "model '{}' does not end in a loss", plan_.graph().model);
-  for (const std::size_t node : reported_losses(plan_.graph()))
-    reported_.push_back(dynamic_cast<const Loss*>(operators_[node].get()));
+  if (loss_ != nullptr)
+    for (const std::size_t node : reported_losses(plan_.graph()))
+      reported_.push_back(dynamic_cast<const Loss*>(operators_[node].get()));
   generator_ = generator_of(plan_.graph());
   TRY(plan_.lay_out());
   return plan_.parameters().initialise(plan_.options().seed, plan_.engine());
@@ -190,13 +205,14 @@ void CompiledEngine::finalize_gradient(std::size_t node) {
                [&](std::size_t begin, std::size_t end) { finalize_part(tensor, begin, end); });
 }
 
-BatchResult CompiledEngine::train_batch(std::uint64_t step,
-                                        const std::function<void(std::size_t)>& on_bucket) {
-  const Run run = training_run(step);
+void CompiledEngine::forward_pass(const Run& run) {
   timed("refresh", [&] { plan_.parameters().refresh(stream_); });
   for (std::size_t node = 0; node < operators_.size(); ++node)
     timed(
         "forward", [&] { operators_[node]->forward(run); }, node);
+}
+
+BatchResult CompiledEngine::backward_pass(const Run& run, const std::function<void(std::size_t)>& on_bucket) {
   for (std::size_t node = operators_.size(); node-- > 0;) {
     timed(
         "finalize", [&] { finalize_gradient(node); }, node);
@@ -214,6 +230,35 @@ BatchResult CompiledEngine::train_batch(std::uint64_t step,
         "data", [&] { operators_[node]->backward_data(run); }, node);
   }
   return result();
+}
+
+BatchResult CompiledEngine::train_batch(std::uint64_t step,
+                                        const std::function<void(std::size_t)>& on_bucket) {
+  const Run run = training_run(step);
+  forward_pass(run);
+  return backward_pass(run, on_bucket);
+}
+
+void CompiledEngine::forward(std::uint64_t step, std::optional<std::size_t> place) {
+  forward_pass(training_run(step));
+  if (!place) return;
+  if (kept_.size() <= *place) kept_.resize(*place + 1);
+  std::vector<std::byte>& kept = kept_[*place];
+  kept.clear();
+  for (const std::span<std::byte> range : plan_.needed_by_backward())
+    kept.insert(kept.end(), range.begin(), range.end());
+}
+
+BatchResult CompiledEngine::backward(std::uint64_t step, std::optional<std::size_t> place,
+                                     const std::function<void(std::size_t)>& on_bucket) {
+  if (place) {
+    const std::byte* from = kept_[*place].data();
+    for (const std::span<std::byte> range : plan_.needed_by_backward()) {
+      std::memcpy(range.data(), from, range.size());
+      from += range.size();
+    }
+  }
+  return backward_pass(training_run(step), on_bucket);
 }
 
 BatchResult CompiledEngine::evaluate_batch() {

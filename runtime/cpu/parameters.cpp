@@ -33,6 +33,11 @@ std::size_t floats_of(const Parameter& parameter) {
   return parameter.layout.get_size() / sizeof(float);
 }
 
+// What a reduce-scatter leaves in the parts of other ranks is not said, and no backward pass writes padding.
+void clear_padding(Buffer& gradient, std::size_t numbers) {
+  std::fill(gradient.floats() + numbers, gradient.floats() + gradient.bytes / sizeof(float), 0.0F);
+}
+
 }  // namespace
 
 Parameter* Parameters::declare(Parameter parameter) {
@@ -90,7 +95,8 @@ void Parameters::declare_layout() {
                                   .bound = parameter.bound,
                                   .constant = parameter.constant,
                                   .of = parameter.of,
-                                  .cuts = cuts_of(whole_path(parameter), parameter.shape)});
+                                  .cuts = cuts_of(whole_path(parameter), parameter.shape),
+                                  .weights = parameter.weights});
   for (const Statistic& statistic : statistics_)
     layout_.declare(StatisticSpec{statistic.name, statistic.elements, statistic.constant});
 }
@@ -283,6 +289,7 @@ void Parameters::update(const UpdateStep& step, std::size_t bucket, std::span<co
     Parameter& parameter = parameters_[index];
     const std::size_t at = layout_.slice(index).offset;
     if (at < which.offset || at >= which.offset + which.length) continue;
+    clear_padding(parameter.gradient, floats_of(parameter));
     if (parameter.frozen) {
       average(parameter, parameter.owned.begin, owned_end(parameter));
       continue;

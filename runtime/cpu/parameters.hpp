@@ -40,6 +40,7 @@ struct Parameter {
   bool frozen = false;                             // stays as it is
   bool decays = true;                              // has the step's weight decay
   GradientStart gradient_start = GradientStart::own;
+  Weights weights = Weights::own;  // or tied
 };
 
 struct Statistic {

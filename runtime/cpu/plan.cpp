@@ -14,6 +14,11 @@ bool learns(const Node& node) {
   return node.weights != Weights::frozen && traits_of(node.operation).parameters != nullptr;
 }
 
+// Whether the parameters of the node are declared for it.
+bool has_weights(const Node& node) {
+  return node.weights == Weights::own || node.weights == Weights::tied;
+}
+
 bool ends_gradients(const Node& node) {
   return traits_of(node.operation).stops_gradient;
 }
@@ -39,7 +44,7 @@ Plan::Plan(Graph graph, const EngineOptions& options)
       engine_(dnnl::engine::kind::cpu, 0),
       layout_(preferred_layout(engine_, options.precision)),
       readers_(readers(graph_)),
-      group_calls_(options.tensor_group) {}
+      group_calls_(options.tensor_group, options.stage_links) {}
 
 std::vector<OperatorPtr> Plan::make_operators() {
   std::vector<OperatorPtr> made;
@@ -79,8 +84,9 @@ bool Plan::is_only_reader(std::size_t which) const {
 bool Plan::has_parameters_before(std::size_t index) const {
   const Node& node = graph_.nodes[index];
   if (ends_gradients(node)) return false;
-  return learns(node) || std::any_of(node.inputs.begin(), node.inputs.end(),
-                                     [this](Value input) { return tensors_[input.get()]->needs_gradient(); });
+  return learns(node) || traits_of(node.operation).asks_gradient ||
+         std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [this](Value input) { return tensors_[input.get()]->needs_gradient(); });
 }
 
 void Plan::make_tensor() {
@@ -130,14 +136,24 @@ Buffer* Plan::targets(std::size_t width) {
 }
 
 std::int64_t Plan::labels_per_row() const {
-  const Node& first = graph_.nodes.front();
-  const auto* input = std::get_if<op::Input>(&first.operation);
-  return input != nullptr && input->kind == SampleKind::tokens ? first.shape.positions() : 1;
+  return input_kind() == SampleKind::tokens ? graph_.nodes.front().shape.positions() : 1;
+}
+
+SampleKind Plan::input_kind() const {
+  const Operation& first = graph_.nodes.front().operation;
+  if (const auto* const border = std::get_if<op::StageInput>(&first)) return border->kind;
+  const auto* const input = std::get_if<op::Input>(&first);
+  return input == nullptr ? SampleKind::image : input->kind;
+}
+
+Shape Plan::shape_of_rows() const {
+  const auto* const border = std::get_if<op::StageInput>(&graph_.nodes.front().operation);
+  return border == nullptr ? graph_.nodes.front().shape : border->rows;
 }
 
 Parameter* Plan::parameter(std::string_view part, const Desc& layout, const std::optional<Desc>& columns) {
   const std::string name = node().name + std::string(part);
-  if (node().weights != Weights::own) return parameters_.find_parameter(name);
+  if (!has_weights(node())) return parameters_.find_parameter(name);
   const std::vector<ParameterRule> rules = parameters_of(graph_, node());
   const ParameterRule& rule = find(rules, part);
   return parameters_.declare(Parameter{.name = name,
@@ -147,7 +163,8 @@ Parameter* Plan::parameter(std::string_view part, const Desc& layout, const std:
                                        .bound = rule.bound,
                                        .constant = rule.constant,
                                        .layout = layout,
-                                       .columns = columns});
+                                       .columns = columns,
+                                       .weights = node().weights});
 }
 
 Statistic* Plan::statistic(std::string_view part) {
@@ -170,7 +187,7 @@ Buffer* Plan::first_gradient_of(Parameter* parameter) {
 }
 
 Buffer* Plan::gradient_of(Parameter* parameter, const Desc& layout) {
-  if (node().weights == Weights::own) return &parameter->gradient;
+  if (has_weights(node())) return &parameter->gradient;
   Buffer* part = scratch(layout.get_size(), Pass::backward);
   if (node().weights == Weights::frozen) return part;  // for primitives that must write it somewhere
   ActivationArena::use(part, time_of(parameter->node, Pass::backward));

@@ -95,6 +95,13 @@ class Plan {
   std::span<float> target_numbers() const {
     return {targets_ == nullptr ? nullptr : targets_->floats(), target_count_};
   }
+  // What a sample of the model's data is, and its shape.
+  SampleKind input_kind() const;
+  Shape shape_of_rows() const;
+  // What backward reads of the forward pass, and what is kept from step to step.
+  std::vector<std::span<std::byte>> needed_by_backward() {
+    return arena_.needed_across(static_cast<int>(graph_.nodes.size()));
+  }
   // What the trainer fills.
   Buffer* rows() const { return rows_; }
   void set_rows(Buffer* rows) { rows_ = rows; }

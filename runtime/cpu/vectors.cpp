@@ -29,7 +29,7 @@ Value image_of(Moved& moved, Graph& into) {
 }  // namespace
 
 Graph as_images(Graph graph) {
-  Graph out{.model = std::move(graph.model), .nodes = {}};
+  Graph out{.model = std::move(graph.model), .nodes = {}, .stage = std::move(graph.stage)};
   std::vector<Moved> moved;
   for (Node& node : graph.nodes) {
     const OperatorTraits& traits = traits_of(node.operation);

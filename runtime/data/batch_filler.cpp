@@ -162,11 +162,11 @@ void BatchFiller::note_damage(Error error) const {
     damage_.refused = std::move(error);
 }
 
-// Where there are targets, the label only says that the row counts.
+// Where there are targets, the label only says that the row counts. Stages before the loss have none.
 void BatchFiller::put_answer(std::uint64_t sample, const Rows& rows, std::size_t row) const {
   rows.labels[row] = data_.labels.empty() ? 0 : static_cast<std::int32_t>(data_.labels[sample]);
   const auto width = static_cast<std::size_t>(data_.shape.targets);
-  if (width == 0) return;
+  if (width == 0 || rows.targets.empty()) return;
   const std::span from = std::span(data_.targets).subspan(sample * width, width);
   std::copy(from.begin(), from.end(), rows.targets.begin() + static_cast<std::ptrdiff_t>(row * width));
 }

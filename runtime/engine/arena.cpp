@@ -60,4 +60,21 @@ Result<void> ActivationArena::lay_out() {
   return {};
 }
 
+std::vector<std::span<std::byte>> ActivationArena::needed_across(int time) {
+  std::vector<std::pair<std::size_t, std::size_t>> ranges;
+  for (const Buffer& buffer : buffers_)
+    if (buffer.same == nullptr && buffer.first < time && buffer.last >= time)
+      ranges.emplace_back(buffer.offset, buffer.offset + buffer.bytes);
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::span<std::byte>> out;
+  for (const auto& [begin, end] : ranges) {
+    std::byte* const data = memory_.data() + begin;
+    if (!out.empty() && out.back().data() + out.back().size() == data)
+      out.back() = {out.back().data(), out.back().size() + (end - begin)};
+    else
+      out.emplace_back(data, end - begin);
+  }
+  return out;
+}
+
 }  // namespace dlrun::runtime

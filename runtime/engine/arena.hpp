@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "runtime/base/huge_buffer.hpp"
 #include "src/base/result.hpp"
@@ -36,6 +38,8 @@ class ActivationArena {
   static void share(Buffer* buffer, Buffer* target);
   Result<void> lay_out();
   std::size_t size() const { return memory_.size(); }
+  /// What is needed both before this time and from it on: ranges of memory, ascending, that do not touch.
+  std::vector<std::span<std::byte>> needed_across(int time);
 
  private:
   std::deque<Buffer> buffers_;

@@ -16,6 +16,7 @@
 #include "runtime/base/tensor_info.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/engine/no_decay.hpp"
+#include "runtime/engine/stage_links.hpp"
 #include "runtime/engine/tensor_group.hpp"
 #include "runtime/optim/optimizer.hpp"
 #include "src/base/result.hpp"
@@ -139,6 +140,21 @@ class ShardedEngine {
   virtual std::size_t state_bytes() const = 0;
 };
 
+/// An engine whose model is a stage of a pipeline: in place of train_batch(), whose halves others come
+/// between. The stages beside it take part in both, and in evaluate_batch().
+class StagedEngine {
+ public:
+  virtual ~StagedEngine() = default;
+  /// `place`: where the values that backward reads are kept until then; unset where backward is the next
+  /// call.
+  virtual void forward(std::uint64_t step, std::optional<std::size_t> place) = 0;
+  /// Of the batch whose forward had this step and place. The result is the last stage's.
+  virtual BatchResult backward(std::uint64_t step, std::optional<std::size_t> place,
+                               const std::function<void(std::size_t)>& on_bucket) = 0;
+  /// Names of parameters that the first and the last stage both have: their gradients are to be added.
+  virtual const std::vector<std::string>& tied() const = 0;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -197,6 +213,8 @@ class Engine {
   /// What it does besides where EngineOptions::accumulate is above 1 and gradients stay on a device; null
   /// where it leaves all of that to the caller.
   virtual DeviceAccumulating* accumulating() { return nullptr; }
+  /// What it does in place of train_batch() where its model is a stage; else null.
+  virtual StagedEngine* staged() { return nullptr; }
   /// What it does besides where EngineOptions::state_part is set; else null.
   virtual ShardedEngine* sharded() { return nullptr; }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
@@ -244,6 +262,7 @@ struct EngineOptions {
   std::optional<float> average = {};         // the decay of an average of the weights (optim/average.hpp)
   std::optional<StatePart> state_part = {};  // unset: all of the optimizer's state; set: CPUs only
   TensorGroup* tensor_group = nullptr;       // of a model that is divided; outlives the engine
+  StageLinks* stage_links = nullptr;         // of a stage of a pipeline; outlives the engine
 };
 
 }  // namespace dlrun::runtime

@@ -119,12 +119,15 @@ std::vector<TensorBox> StateLayout::held(std::size_t parameter) const {
   const ParameterSpec& of = parameters_[parameter];
   const std::size_t length = slices_[parameter].length;
   if (own.begin == own.end) return {};
-  if (own.begin == 0 && own.end == length) return {whole_box(of.shape)};
+  const auto in_whole = [&of](const TensorBox& box) {
+    return of.of ? of.of->boxes_of(box) : std::vector<TensorBox>{box};
+  };
+  if (own.begin == 0 && own.end == length) return in_whole(whole_box(of.shape));
   const auto row = [&](std::size_t at) {
     return at == length ? of.shape[of.cuts.axis]
                         : static_cast<std::int64_t>(at / of.cuts.floats) * of.cuts.rows;
   };
-  return {slice_along(of.shape, of.cuts.axis, row(own.begin), row(own.end) - row(own.begin))};
+  return in_whole(slice_along(of.shape, of.cuts.axis, row(own.begin), row(own.end) - row(own.begin)));
 }
 
 // Nodes of buckets fall, as backward runs from the last node to the first.
@@ -152,9 +155,12 @@ void StateLayout::list_tensors(const std::vector<std::string_view>& state) {
   using Arena = TensorPlace::Arena;
   const auto info = [](const ParameterSpec& of, std::string_view suffix, Role role) {
     TensorInfo out{.name = of.name + std::string(suffix), .shape = of.shape, .role = role};
-    if (!of.of) return out;
-    out.shape = of.of->whole;
-    out.held = of.of->boxes();
+    if (of.of) {
+      out.shape = of.of->whole;
+      out.held = of.of->boxes();
+      out.held_by = TensorInfo::HeldBy::data_group;
+    }
+    if (of.weights == Weights::tied) out.held_by = TensorInfo::HeldBy::earlier_stage;
     return out;
   };
   for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -165,7 +171,11 @@ void StateLayout::list_tensors(const std::vector<std::string_view>& state) {
   for (std::size_t slot = 0; slot < state.size(); ++slot)
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       TensorInfo one = info(parameters_[i], state[slot], Role::momentum);
-      if (!borders_.empty()) one.held = held(i);
+      if (!borders_.empty()) {
+        one.held = held(i);
+        if (parameters_[i].weights != Weights::tied)
+          one.held_by = parameters_[i].of ? TensorInfo::HeldBy::one_rank : TensorInfo::HeldBy::tensor_group;
+      }
       list(std::move(one), {Arena::state, slot, i, owned_[i].state_offset});
     }
 }

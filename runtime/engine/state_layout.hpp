@@ -46,6 +46,7 @@ struct ParameterSpec {
   float bound = 0, constant = 0;  // starts uniform in [-bound, bound), plus the constant
   std::optional<TensorPart> of = {};
   Cuts cuts = {};
+  Weights weights = Weights::own;  // or tied
 };
 
 struct StatisticSpec {

@@ -24,7 +24,7 @@ Activation* activation_of(Operation& operation) {
 
 // A copy without the nodes marked `gone`; whoever read one reads its (first) input instead.
 Graph without(const Graph& graph, const std::vector<bool>& gone) {
-  Graph result{.model = graph.model, .nodes = {}};
+  Graph result{.model = graph.model, .nodes = {}, .stage = graph.stage};
   std::vector<Value> moved(graph.nodes.size());
   for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
     const Node& node = graph.nodes[index];

@@ -23,8 +23,9 @@ struct StatisticRule;
 using Value = Strong<struct ValueTag, std::size_t>;
 
 // Whose the parameters of a node are. shared: those of the node of that name before it, and its gradient adds
-// to theirs. frozen: those too, but they learn nothing from it, nor do batch norm's running statistics.
-enum class Weights { own, shared, frozen };
+// to theirs. frozen: those too, but they learn nothing from it, nor do batch norm's running statistics. tied:
+// a copy of those of a node of that name in another stage of a pipeline; the stages add their gradients.
+enum class Weights { own, shared, frozen, tied };
 
 // How an operator takes part in what a tensor group divides.
 enum class SplitForm {
@@ -54,9 +55,17 @@ struct Node {
   std::optional<NodePart> part = {};
 };
 
+// Where a graph is one stage of several (graph/stages.hpp): what is before it, and the parameters that it and
+// another stage both have.
+struct StageFacts {
+  std::size_t dropouts_before = 0;
+  std::vector<std::string> tied = {};
+};
+
 struct Graph {
   std::string model;
   std::vector<Node> nodes;  // each reads only values of nodes before it
+  std::optional<StageFacts> stage = {};
 };
 
 // The nodes that read each value.

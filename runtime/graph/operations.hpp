@@ -195,6 +195,15 @@ struct VocabularyLoss {
 struct TensorCopy {};
 // The sum of what the ranks of the group have; its gradient is each term's.
 struct TensorSum {};
+
+// The borders of a stage of a pipeline (graph/stages.hpp). What the stage before has sent; backward sends its
+// gradient there. The rows that a batch has, which the first stage reads, are filled here, too.
+struct StageInput {
+  SampleKind kind = SampleKind::image;
+  Shape rows = {};
+};
+// What goes to the stage behind, which sends its gradient.
+struct StageOutput {};
 }  // namespace op
 
 // The table of operators: a row is the type of its settings and the name of its files. Graphs, both devices
@@ -232,7 +241,9 @@ struct TensorSum {};
   ROW(VocabularyLoss, vocabulary_loss)               \
   ROW(TargetLoss, target_loss)                       \
   ROW(TensorCopy, tensor_copy)                       \
-  ROW(TensorSum, tensor_sum)
+  ROW(TensorSum, tensor_sum)                         \
+  ROW(StageInput, stage_input)                       \
+  ROW(StageOutput, stage_output)
 
 namespace detail {
 template <class Before, class... Listed>

@@ -24,7 +24,10 @@ bool divides(SplitForm form) {
 class Splitting {
  public:
   Splitting(const Graph& whole, const TensorRank& rank)
-      : whole_(whole), rank_(rank), readers_(readers(whole)), out_{.model = whole.model, .nodes = {}} {}
+      : whole_(whole),
+        rank_(rank),
+        readers_(readers(whole)),
+        out_{.model = whole.model, .nodes = {}, .stage = {}} {}
 
   Result<Graph> run() {
     for (std::size_t index = 0; index < whole_.nodes.size(); ++index) TRY(add(whole_.nodes[index], index));

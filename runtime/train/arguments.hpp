@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/graph/model_rank.hpp"
 #include "src/base/result.hpp"
 
 namespace dlrun::runtime {
@@ -14,9 +15,11 @@ struct Arguments {
   enum class Action { train, check, check_settings, version, help };
   Action action = Action::train;
   std::filesystem::path config;
-  // Where the job is only checked: the ranks that it will have, and those of each of its tensor groups.
-  std::optional<int> ranks, tensor_ranks;
-  int tensor() const { return tensor_ranks.value_or(1); }
+  // Where the job is only checked: the ranks that it will have, those of each of its tensor groups, and the
+  // stages of its pipelines.
+  std::optional<int> ranks, tensor_ranks, stages;
+  ModelRank model() const { return first_of(tensor_ranks.value_or(1), stages.value_or(1)); }
+  int ranks_of_model() const { return tensor_ranks.value_or(1) * stages.value_or(1); }
 };
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words);

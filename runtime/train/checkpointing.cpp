@@ -51,7 +51,9 @@ Result<std::unique_ptr<Checkpointing>> Checkpointing::open(const CheckpointOptio
 Result<std::unique_ptr<Checkpointing>> Checkpointing::open_in_parts(const CheckpointOptions& options,
                                                                     FileSystem& files, const Engine& engine,
                                                                     Manifest facts, LeaseOwner owner,
-                                                                    Reporter& reporter, Communicator& group) {
+                                                                    Reporter& reporter,
+                                                                    const Writers& writers) {
+  Communicator& group = writers.group;
   std::optional<Lease> lease;
   if (group.rank() == 0) lease = TRY(take(options, files, std::move(owner), reporter, {}));
   TRY(group.barrier());
@@ -62,7 +64,7 @@ Result<std::unique_ptr<Checkpointing>> Checkpointing::open_in_parts(const Checkp
                       .hint =
                           "every rank writes its part of a checkpoint: set checkpoint.dir to a folder of a "
                           "file system that all nodes share"});
-  const CheckpointPart part{group.rank(), group.size()};
+  const CheckpointPart part{group.rank(), group.size(), writers.tensor_ranks, writers.stages};
   facts.parts = part.parts;
   Snapshot snapshot = TRY(Snapshot::make(engine, pieces_of(engine, part)));
   std::unique_ptr<Checkpointing> out(new Checkpointing(options, files, std::move(facts), std::move(lease)));

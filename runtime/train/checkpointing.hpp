@@ -26,12 +26,17 @@ class Checkpointing {
                                                      const Engine& engine, Manifest facts, LeaseOwner owner,
                                                      Reporter& reporter, LifeOfOwner life = {});
 
-  /// The same on every rank of `group`, whose ranks have parts of the state. Only rank 0 takes the lease. An
-  /// Error where another rank does not see rank 0's folder.
+  /// The ranks that have parts of the state, in the order that CheckpointPart has.
+  struct Writers {
+    Communicator& group;
+    int tensor_ranks = 1, stages = 1;
+  };
+  /// The same on every one of `writers`. Only their rank 0 takes the lease. An Error where another rank does
+  /// not see rank 0's folder.
   static Result<std::unique_ptr<Checkpointing>> open_in_parts(const CheckpointOptions& options,
                                                               FileSystem& files, const Engine& engine,
                                                               Manifest facts, LeaseOwner owner,
-                                                              Reporter& reporter, Communicator& group);
+                                                              Reporter& reporter, const Writers& writers);
 
   /// The checkpoint to resume from, after reporting every one that was refused.
   Result<std::optional<LoadedCheckpoint>> choose(Reporter& reporter);

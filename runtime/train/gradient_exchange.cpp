@@ -4,14 +4,17 @@
 namespace dlrun::runtime {
 
 Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm,
-                                                std::optional<int> shards, Communicator* tensor) {
+                                                std::optional<int> shards, const ModelGroups& groups) {
   GradientExchange out(spec, engine, comm);
-  if (tensor != nullptr) out.tensor_.emplace(engine, *tensor);
   if (shards)
     out.sums_ = TRY(ShardSums::make({*shards, spec.accumulate}, engine, comm));
   else if (spec.accumulate > 1)
     out.accumulated_ = TRY(AccumulatedGradients::make(engine));
   if (spec.parameter_server) TRY(out.choose_servers(*spec.parameter_server));
+  out.groups_ = groups;
+  if (groups.tensor != nullptr)
+    out.tensor_.emplace(engine, TensorAgreement::Groups{*groups.tensor, comm}, out.sums());
+  if (groups.pipeline != nullptr) out.stages_.emplace(engine, *groups.pipeline);
   return out;
 }
 
@@ -75,6 +78,10 @@ Result<void> GradientExchange::start(std::size_t bucket) {
                ? Result<void>{}
                : sums_->start(engine_->buckets()[bucket].offset, engine_->buckets()[bucket].length);
   if (accumulated_) accumulated_->add_to(gradients(bucket));
+  return stages_ && stages_->is_tied(bucket) ? Result<void>{} : send(bucket);
+}
+
+Result<void> GradientExchange::send(std::size_t bucket) {
   if (scatters())
     return comm_->reduce_scatter_start(gradients(bucket), engine_->sharded()->borders()[bucket], dtype_);
   if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
@@ -87,15 +94,36 @@ Result<void> GradientExchange::start(std::size_t bucket) {
   return comm_->parameter_server_allreduce_start(pieces);
 }
 
-Result<void> GradientExchange::finish() {
-  TRY(finish_over_data());
-  return tensor_ ? tensor_->agree() : Result<void>{};
+// Another stage's gradients are there only once its backward is done.
+Result<void> GradientExchange::start_tied() {
+  TRY(stages_->add_tied());
+  for (std::size_t bucket = 0; bucket < engine_->buckets().size(); ++bucket)
+    if (stages_->is_tied(bucket)) TRY(send(bucket));
+  return {};
 }
 
+Result<void> GradientExchange::finish() {
+  if (stages_) TRY(start_tied());
+  TRY(finish_over_data());
+  if (tensor_) TRY(tensor_->agree());
+  return stages_ ? stages_->share_totals() : Result<void>{};
+}
+
+// Of some gradients each rank has the sums of all, of the others a part, of its own.
 Result<double> GradientExchange::square_sum() const {
-  if (tensor_) return tensor_->square_sum();
   const std::span<const float> arena = engine_->gradients();
-  return square_sum_of(arena.first(arena.size() - engine_->spare_slots().size()));
+  const bool has_all = sums() == ParameterUpdate::Sums::all;
+  double common = 0, own = 0;
+  for (const GradientSlice& slice : engine_->gradient_slices()) {
+    if (stages_ && !stages_->counts(slice)) continue;
+    const bool is_common = slice.of == GradientOf::whole && (tensor_ || has_all);
+    const Bucket part = is_common || has_all ? Bucket{slice.offset, slice.length}
+                                             : summed_part(*engine_, slice, comm_->rank());
+    (is_common ? common : own) += square_sum_of(arena.subspan(part.offset, part.length));
+  }
+  if (!has_all) TRY(comm_->allreduce(std::span(&own, 1)));
+  if (tensor_) TRY(groups_.tensor->allreduce(std::span(&own, 1)));
+  return stages_ ? stages_->sum(common + own) : common + own;
 }
 
 Result<void> GradientExchange::finish_over_data() {

@@ -9,6 +9,7 @@
 #include "runtime/train/parameter_update.hpp"
 #include "runtime/train/server_placement.hpp"
 #include "runtime/train/shard_sums.hpp"
+#include "runtime/train/stage_agreement.hpp"
 #include "runtime/train/tensor_agreement.hpp"
 #include "runtime/train/train_spec.hpp"
 
@@ -20,13 +21,19 @@ struct ShardsOfRank {
   ShardRange own = {0, 1};
 };
 
+/// The groups of a rank whose ranks have other parts of the model; null where there are none.
+struct ModelGroups {
+  Communicator* tensor = nullptr;
+  Communicator* pipeline = nullptr;
+};
+
 class GradientExchange {
  public:
   /// `shards`: of the global batch, where the job sets them. An Error where there are fewer than ranks, or
   /// where servers are asked for that the ranks or the engine do not have.
-  /// `comm`: the ranks that have other samples. `tensor`: those that have other parts of the model, or null.
+  /// `comm`: the ranks that have other samples.
   static Result<GradientExchange> make(const TrainSpec& spec, Engine& engine, Communicator& comm,
-                                       std::optional<int> shards = {}, Communicator* tensor = nullptr);
+                                       std::optional<int> shards = {}, const ModelGroups& groups = {});
 
   ShardsOfRank shards() const;
   /// The batches of an update: as many per shard as the job accumulates.
@@ -56,6 +63,8 @@ class GradientExchange {
  private:
   GradientExchange(const TrainSpec& spec, Engine& engine, Communicator& comm)
       : engine_(&engine), comm_(&comm), dtype_(spec.allreduce.dtype), accumulate_(spec.accumulate) {}
+  Result<void> send(std::size_t bucket);
+  Result<void> start_tied();
   Result<void> finish_over_data();
   Result<void> choose_servers(const ParameterServerSpec& spec);
   bool travels_whole() const { return dtype_ == CommDtype::f32 && loads_.empty(); }
@@ -70,8 +79,10 @@ class GradientExchange {
   int accumulate_;                   // batches per rank or shard and update
   std::vector<PlacedSlice> slices_;  // by offset; server is a rank here
   std::vector<ServerLoad> loads_;
-  std::unique_ptr<ShardSums> sums_;                    // where there are shards
+  std::unique_ptr<ShardSums> sums_;  // where there are shards
+  ModelGroups groups_;
   std::optional<TensorAgreement> tensor_;              // where there are tensor groups
+  std::optional<StageAgreement> stages_;               // where there are pipelines
   std::unique_ptr<AccumulatedGradients> accumulated_;  // where there are none, and several batches per update
 };
 

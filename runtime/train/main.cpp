@@ -29,14 +29,14 @@ int print(const std::string& text) {
   return written ? dlrun::to_int(dlrun::ExitCode::done) : fail_with(written.error());
 }
 
-int check(const dlrun::runtime::TrainSpec& spec, int tensor) {
-  const auto found = dlrun::runtime::check_job(spec, dlrun::Environment::of_this_process(), tensor);
+int check(const dlrun::runtime::TrainSpec& spec, const dlrun::runtime::ModelRank& rank) {
+  const auto found = dlrun::runtime::check_job(spec, dlrun::Environment::of_this_process(), rank);
   if (!found) return fail_with(found.error());
   return print(*found + "\n");
 }
 
-int check_alone(const dlrun::runtime::TrainSpec& spec, int tensor) {
-  const auto checked = dlrun::runtime::check_settings(spec, tensor);
+int check_alone(const dlrun::runtime::TrainSpec& spec, const dlrun::runtime::ModelRank& rank) {
+  const auto checked = dlrun::runtime::check_settings(spec, rank);
   return checked ? dlrun::to_int(dlrun::ExitCode::done) : fail_with(checked.error());
 }
 
@@ -71,9 +71,10 @@ int main(int argc, char** argv) {
   auto spec = dlrun::runtime::read_train_spec_file(arguments->config);
   if (!spec) return fail_with(spec.error());
   if (arguments->ranks)
-    if (const auto divided = divide_global_batch(*spec, *arguments->ranks / arguments->tensor()); !divided)
+    if (const auto divided = divide_global_batch(*spec, *arguments->ranks / arguments->ranks_of_model());
+        !divided)
       return fail_with(divided.error());
-  if (arguments->action == Arguments::Action::check) return check(*spec, arguments->tensor());
-  if (arguments->action == Arguments::Action::check_settings) return check_alone(*spec, arguments->tensor());
+  if (arguments->action == Arguments::Action::check) return check(*spec, arguments->model());
+  if (arguments->action == Arguments::Action::check_settings) return check_alone(*spec, arguments->model());
   return dlrun::runtime::run_session(*spec, dlrun::Environment::of_this_process(), begin);
 }

@@ -1,6 +1,8 @@
 // See parameter_update.hpp.
 #include "runtime/train/parameter_update.hpp"
 
+#include <algorithm>
+
 namespace dlrun::runtime {
 namespace {
 
@@ -67,6 +69,18 @@ Result<void> ParameterUpdate::gather() {
   TRY(group_.wait_all());
   engine_.sharded()->values_changed();
   return {};
+}
+
+Bucket summed_part(Engine& engine, const GradientSlice& slice, int data_rank) {
+  const std::span<const Bucket> buckets = engine.buckets();
+  std::size_t bucket = 0;
+  while (slice.offset >= buckets[bucket].offset + buckets[bucket].length) ++bucket;
+  const std::vector<std::size_t>& borders = engine.sharded()->borders()[bucket];
+  const auto border = [&](int rank) {
+    return std::clamp(buckets[bucket].offset + borders[static_cast<std::size_t>(rank)], slice.offset,
+                      slice.offset + slice.length);
+  };
+  return {border(data_rank), border(data_rank + 1) - border(data_rank)};
 }
 
 Result<void> gather_weights(Engine& engine, Communicator& group) {

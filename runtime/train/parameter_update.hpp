@@ -31,7 +31,10 @@ class ParameterUpdate {
   Sums sums_;
 };
 
-/// The same for weights that each rank has changed in its part.
+/// What of a parameter's gradient a rank of the data group has summed, where each sums its part alone.
+Bucket summed_part(Engine& engine, const GradientSlice& slice, int data_rank);
+
+/// The weights of the other ranks' parts come to this one, where each has changed its part.
 Result<void> gather_weights(Engine& engine, Communicator& group);
 
 }  // namespace dlrun::runtime

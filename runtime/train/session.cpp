@@ -15,6 +15,7 @@
 #include "runtime/cpu/arithmetic.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/init_weights.hpp"
+#include "runtime/train/pipeline_schedule.hpp"
 #include "runtime/train/resume.hpp"
 #include "runtime/train/settings.hpp"
 #include "runtime/train/startup.hpp"
@@ -46,7 +47,7 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .seed = spec.seed,
                                .samples = training_samples(spec, prepared),
                                .data = prepared.data.train.fingerprint(),
-                               .tensors = tensors_checksum(*prepared.engine),
+                               .tensors = prepared.tensors,
                                .optimizer = std::string(spec.optimizer.optimizer.traits->name) +
                                             (spec.ema ? kWithAverage : "")},
                   .world = prepared.data_group().size(),
@@ -126,8 +127,8 @@ class Session {
       folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
-    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, prepared_.data_group(),
-                                                            shards, prepared_.groups.tensor()));
+    GradientExchange gradients =
+        TRY(GradientExchange::make(spec_, *prepared_.engine, prepared_.data_group(), shards, model_groups()));
     tell_servers(gradients.server_loads());
     std::optional<StepTrace> trace;
     if (spec_.trace) trace.emplace(*spec_.trace, TRY(common_folder(folder)), comm, *reporter_);
@@ -144,6 +145,7 @@ class Session {
                      .check_finished = check_finished_,
                      .take_over = [this](const Position& position) { return take_over(position); },
                      .tensor = prepared_.groups.tensor(),
+                     .pipeline = pipeline(),
                      .trace = trace ? &*trace : nullptr,
                      .hand_over = [this] { hand_over(); }},
                     start);
@@ -164,6 +166,12 @@ class Session {
   }
 
  private:
+  ModelGroups model_groups() const { return {prepared_.groups.tensor(), prepared_.groups.pipeline()}; }
+  std::optional<PipelineOfRank> pipeline() {
+    Communicator* const group = prepared_.groups.pipeline();
+    return group == nullptr ? std::nullopt : std::optional(PipelineOfRank{*group, prepared_.groups.links()});
+  }
+
   // What a tensor group saves.
   std::string division_text() const {
     std::size_t whole = 0, here = 0;
@@ -172,8 +180,24 @@ class Session {
       whole += elements_of(tensor.shape);
       here += tensor.elements();
     }
-    return fmt::format("tensor groups of {} ranks: {} of the model's {} parameters on rank 0",
-                       prepared_.groups.ranks(), here, whole);
+    return fmt::format("tensor groups of {} ranks: {} of the {}'s {} parameters on rank 0",
+                       prepared_.groups.ranks(), here,
+                       prepared_.groups.pipeline() == nullptr ? "model" : "stage", whole);
+  }
+
+  // All ranks call it. How evenly the model is cut, and what its stages wait at least.
+  Result<std::string> stages_text() {
+    Communicator& group = *prepared_.groups.pipeline();
+    std::uint64_t here = 0;
+    for (const TensorInfo& tensor : prepared_.engine->tensors())
+      if (tensor.role == TensorInfo::Role::parameter) here += elements_of(tensor.shape);
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(group.size()));
+    TRY(group.allgather(std::as_bytes(std::span(&here, 1)), std::as_writable_bytes(std::span(all))));
+    return fmt::format(
+        "pipelines of {} stages with {} parameters; with train.accumulate {}, a stage waits for "
+        "the others {:.0f} % of a step at least",
+        group.size(), fmt::join(all, ", "), spec_.accumulate,
+        100 * pipeline_bubble(group.size(), spec_.accumulate));
   }
 
   struct Start {
@@ -199,6 +223,7 @@ class Session {
 
   Result<Start> start_together() {
     TRY(check_agreement(spec_, prepared_));
+    prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(say_where());
     reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
     TRY(check_shards());
@@ -209,6 +234,7 @@ class Session {
 
   // What the others have agreed on is compared by the launcher, before this rank is let in.
   Result<Start> join_later(int shards) {
+    prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(check_shards());
     return Start{Position{}, shards};
   }
@@ -242,6 +268,7 @@ class Session {
     if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
     if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
+    if (prepared_.groups.pipeline() != nullptr) reporter_->note(TRY(stages_text()));
     if (prepared_.on_gpu == nullptr)
       return check_allreduce_without_gpu(TRY(choose_allreduce(environment_, spec_.allreduce.choice)));
     const std::string how =
@@ -307,12 +334,13 @@ class Session {
   }
 
   // The ranks that have the whole state together, where they do and checkpoints are written: of a divided
-  // model those of the first tensor group.
+  // model those of the first tensor group, or all where the optimizer's state is divided, too.
   Communicator* writers_of_parts() const {
+    const bool sharded = prepared_.engine->sharded() != nullptr;
     if (spec_.checkpoint.folder.empty()) return nullptr;
-    if (prepared_.groups.tensor() != nullptr)
-      return prepared_.data_group().rank() == 0 ? prepared_.groups.tensor() : nullptr;
-    return prepared_.engine->sharded() != nullptr ? &prepared_.data_group() : nullptr;
+    if (prepared_.groups.model() == nullptr) return sharded ? &prepared_.data_group() : nullptr;
+    if (sharded) return prepared_.groups.all_in_groups();
+    return prepared_.data_group().rank() == 0 ? prepared_.groups.model() : nullptr;
   }
 
   Result<Position> start_position() {
@@ -321,7 +349,8 @@ class Session {
     if (writers != nullptr) {
       checkpoints_ = TRY(Checkpointing::open_in_parts(
           spec_.checkpoint, *files_, *prepared_.engine, manifest_facts(spec_, prepared_),
-          lease_owner(spec_, environment_), *reporter_, *writers));
+          lease_owner(spec_, environment_), *reporter_,
+          {*writers, prepared_.groups.ranks(), prepared_.groups.stages()}));
       if (prepared_.comm->rank() == 0) chosen = TRY(checkpoints_->choose(*reporter_));
     } else if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
       checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,

@@ -9,12 +9,13 @@
 #include "runtime/base/checksum.hpp"
 #include "runtime/base/counted.hpp"
 #include "runtime/checkpoint/file_system.hpp"
+#include "runtime/checkpoint/snapshot.hpp"
 #include "runtime/checkpoint/writer.hpp"
 #include "runtime/comm/backend.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
-#include "runtime/train/tensor_checks.hpp"
+#include "runtime/train/model_checks.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -55,9 +56,12 @@ Result<Graph> build(const TrainSpec& spec, const InputShape& shape) {
   return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
 }
 
-std::optional<StatePart> state_part(const TrainSpec& spec, const PreparedTraining& prepared) {
+// Before the groups are connected.
+std::optional<StatePart> state_part(const TrainSpec& spec, const GroupRanks& groups,
+                                    const Communicator* world) {
   if (spec.optimizer.state == OptimizerSpec::State::replicated) return std::nullopt;
-  return StatePart{prepared.data_group().rank(), prepared.data_group().size()};
+  return groups.model.alone() ? StatePart{world->rank(), world->size()}
+                              : StatePart{groups.data, groups.data_ranks};
 }
 
 Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
@@ -66,8 +70,8 @@ Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
 }
 
 // Small samples, of which a model accepts one whatever its data are.
-std::vector<InputShape> small_shapes(const DataSource& source, const TensorRank& rank) {
-  if (source.kind() == SampleKind::tokens) return {token_sequences(2, std::max(2, rank.parts))};
+std::vector<InputShape> small_shapes(const DataSource& source, const ModelRank& rank) {
+  if (source.kind() == SampleKind::tokens) return {token_sequences(2, std::max(2, rank.tensor.parts))};
   std::vector<InputShape> out;
   if (source.channels() == 0) return out;  // the files alone tell
   for (const std::int64_t side : {28, 32, 224, 299})
@@ -118,31 +122,34 @@ struct MadeEngine {
 struct Place {
   int rank = 0;
   GroupRanks groups;
-  TensorGroup* tensor_group = nullptr;
-  int of_data() const { return groups.tensor.alone() ? rank : groups.data; }
+  ProcessGroups* connected = nullptr;
+  int of_data() const { return groups.model.alone() ? rank : groups.data; }
 };
 
-Result<void> check_device(const Device& device, const TensorRank& rank) {
+Result<void> check_device(const Device& device, const ModelRank& rank) {
   if (!device.library || rank.alone()) return {};
+  const bool is_tensor = !rank.tensor.alone();
+  const std::string key = is_tensor ? "parallel.tensor" : "parallel.pipeline";
   return fail(
       Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("parallel.tensor is {}, and ranks are {}: tensor-parallel training runs "
-                                "on CPUs only so far",
-                                rank.parts, device.said),
-            .hint = "set train.device to cpu, or remove parallel.tensor"});
+            .what = fmt::format("{} is {}, and ranks are {}: {}-parallel training runs on CPUs only so far",
+                                key, is_tensor ? rank.tensor.parts : rank.stage.stages, device.said,
+                                is_tensor ? "tensor" : "pipeline"),
+            .hint = fmt::format("set train.device to cpu, or remove {}", key)});
 }
 
 Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environment, const InputShape& shape,
                                const Place& place, const std::optional<StatePart>& part) {
   EngineOptions options = engine_options(spec, place.of_data());
-  options.tensor_group = place.tensor_group;
+  options.tensor_group = place.connected;
+  options.stage_links = &place.connected->links();
   options.state_part = part;
   MadeEngine out;
   out.device = TRY(choose_device(spec.device, environment));
-  TRY(check_device(out.device, place.groups.tensor));
+  TRY(check_device(out.device, place.groups.model));
   if (!out.device.library) {
     const Graph whole = TRY(graph_of(spec, shape));
-    out.engine = TRY(compile(TRY(divided_graph(spec, whole, place.groups.tensor)), options));
+    out.engine = TRY(compile(TRY(divided_graph(spec, whole, place.groups.model)), options));
     if (!is_native(spec.precision))
       out.device.said += fmt::format("{}this processor has no bf16 instructions: f32 is faster here",
                                      out.device.said.empty() ? "" : "; ");
@@ -179,12 +186,12 @@ void take(PreparedTraining& out, MadeEngine made) {
 
 struct Facts {
   std::uint64_t plan = 0, data = 0, job = 0;
-  std::int64_t tensor_rank = 0;
+  std::int64_t model_rank = 0;  // among those that have parts of the same model
 };
 
 }  // namespace
 
-std::uint64_t job_checksum(const TrainSpec& spec, int tensor) {
+std::uint64_t job_checksum(const TrainSpec& spec, const ModelRank& rank) {
   const std::string servers = spec.parameter_server
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
                                                 spec.parameter_server->servers.value_or(0))
@@ -201,11 +208,11 @@ std::uint64_t job_checksum(const TrainSpec& spec, int tensor) {
       fmt::format("{} {} {} {} {}{}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing,
                   spec.ema.value_or(0), spec.mixup.value_or(0), in_parts ? " sharded" : "") +
       (spec.measure ? " " + spec.measure->text() : std::string());
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", tensor, recipe, start, spec.batch,
-                              spec.epochs, spec.seed, spec.optimizer.learning_rate,
-                              spec.optimizer.weight_decay, name_of(spec.precision),
-                              name_of(spec.allreduce.dtype), servers, spec.optimizer.optimizer.identity(),
-                              spec.allreduce.choice.text(), shards));
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", rank.tensor.parts,
+                              rank.stage.stages, recipe, start, spec.batch, spec.epochs, spec.seed,
+                              spec.optimizer.learning_rate, spec.optimizer.weight_decay,
+                              name_of(spec.precision), name_of(spec.allreduce.dtype), servers,
+                              spec.optimizer.optimizer.identity(), spec.allreduce.choice.text(), shards));
 }
 
 EngineOptions engine_options(const TrainSpec& spec, int rank) {
@@ -237,7 +244,7 @@ Result<void> divide_among_ranks(TrainSpec& spec, const Environment& environment,
   if (!spec.global_batch && !in_parts) return {};
   TRY(connect(spec, environment, out));
   if (!in_parts || out.comm->elastic() == nullptr)
-    return divide_global_batch(spec, groups.tensor.alone() ? out.comm->size() : groups.data_ranks);
+    return divide_global_batch(spec, groups.model.alone() ? out.comm->size() : groups.data_ranks);
   return fail(Error{.kind = ErrorKind::usage,
                     .what =
                         "train.optimizer.state is sharded, and the run is elastic: a lost rank would take "
@@ -249,12 +256,12 @@ Result<void> divide_among_ranks(TrainSpec& spec, const Environment& environment,
 
 Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
   const Place place{TRY(rank_of(environment)), TRY(group_ranks_of(environment)), &out.groups};
-  TRY(check_tensor_settings(spec, place.groups.tensor));
+  TRY(check_model_settings(spec, place.groups.model));
   const InputShape shape = TRY(spec.data.source->probe());
   TRY(divide_among_ranks(spec, environment, place.groups, out));
   auto data = std::async(std::launch::async,
                          [&spec] { return load_data(*spec.data.source, spec.seed, spec.data.train_share); });
-  const std::optional<StatePart> part = state_part(spec, out);
+  const std::optional<StatePart> part = state_part(spec, place.groups, out.comm.get());
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, place, part] {
     return make_engine(spec, environment, shape, place, part);
   });
@@ -272,9 +279,8 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   return {};
 }
 
-Result<void> check_settings(const TrainSpec& spec, int tensor) {
-  const TensorRank rank{0, tensor};
-  TRY(check_tensor_settings(spec, rank));
+Result<void> check_settings(const TrainSpec& spec, const ModelRank& rank) {
+  TRY(check_model_settings(spec, rank));
   if (purpose_of(spec.model) == Purpose::generate)
     return {};  // a GAN has the more layers, the larger images are
   for (const InputShape& shape : small_shapes(*spec.data.source, rank))
@@ -285,11 +291,10 @@ Result<void> check_settings(const TrainSpec& spec, int tensor) {
   return {};
 }
 
-Result<std::string> check_job(const TrainSpec& spec, const Environment& environment, int tensor) {
+Result<std::string> check_job(const TrainSpec& spec, const Environment& environment, const ModelRank& rank) {
   const InputShape shape = TRY(spec.data.source->check());
   const Graph graph = TRY(graph_of(spec, shape));
   TRY(check_parameters(spec, graph));
-  const TensorRank rank{0, tensor};
   TRY(divided_graph(spec, graph, rank));
   if (!rank.alone()) TRY(check_device(TRY(choose_device(spec.device, environment)), rank));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
@@ -303,18 +308,41 @@ Result<std::string> check_job(const TrainSpec& spec, const Environment& environm
                      shape.height, shape.width, shape.classes);
 }
 
+// A stage's parameters, then the next one's; so with statistics, and each slot of the state.
+Result<std::uint64_t> tensors_of_model(const PreparedTraining& prepared) {
+  std::vector<std::string> texts = tensor_texts(*prepared.engine);
+  Communicator* const group = prepared.groups.pipeline();
+  if (group == nullptr) return tensors_checksum(texts);
+  for (std::string& text : texts) {
+    const std::uint64_t mine = text.size();
+    std::vector<std::uint64_t> sizes(static_cast<std::size_t>(group->size()));
+    TRY(group->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(sizes))));
+    std::string whole;
+    for (int stage = 0; stage < group->size(); ++stage) {
+      std::string part = stage == group->rank() ? text : std::string();
+      part.resize(sizes[static_cast<std::size_t>(stage)]);
+      TRY(group->broadcast(std::as_writable_bytes(std::span(part)), stage));
+      whole += part;
+    }
+    text = std::move(whole);
+  }
+  return tensors_checksum(texts);
+}
+
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared) {
-  const int tensor = prepared.groups.ranks();
-  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(),
-                   job_checksum(spec, tensor),
-                   prepared.groups.tensor() == nullptr ? 0 : prepared.groups.tensor()->rank()};
+  const Communicator *const tensor = prepared.groups.tensor(), *const pipeline = prepared.groups.pipeline(),
+                            *const model = prepared.groups.model();
+  const ModelRank sizes =
+      first_of(tensor == nullptr ? 1 : tensor->size(), pipeline == nullptr ? 1 : pipeline->size());
+  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(), job_checksum(spec, sizes),
+                   model == nullptr ? 0 : model->rank()};
   std::vector<Facts> all(static_cast<std::size_t>(prepared.comm->size()));
   TRY(prepared.comm->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     std::string what;
     // Of a divided model, those that have the same part.
-    const auto alike = std::find_if(
-        all.begin(), all.end(), [&](const Facts& one) { return one.tensor_rank == all[rank].tensor_rank; });
+    const auto alike = std::find_if(all.begin(), all.end(),
+                                    [&](const Facts& one) { return one.model_rank == all[rank].model_rank; });
     if (all[rank].plan != alike->plan) what = "model (its plan)";
     if (all[rank].data != all[0].data) what = "training data";
     if (all[rank].job != all[0].job) what = "job";

@@ -16,8 +16,9 @@ struct PreparedTraining {
   std::unique_ptr<Communicator> comm;  // the world
   ProcessGroups groups;                // of it; outlives the engine
   /// The ranks that have the same model on other data: they sum gradients, and divide the optimizer's state.
-  Communicator& data_group() const { return groups.tensor() == nullptr ? *comm : groups.data(); }
-  Device device;  // outlives the engine on it
+  Communicator& data_group() const { return groups.model() == nullptr ? *comm : groups.data(); }
+  std::uint64_t tensors = 0;  // the checksum of all tensors of the whole model
+  Device device;              // outlives the engine on it
   std::unique_ptr<Engine> engine;
   CudaEngine* on_gpu = nullptr;  // the engine, where it is one
   DataParts data;
@@ -28,17 +29,21 @@ struct PreparedTraining {
 Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out);
 
 /// What --check-settings does beyond reading the job: the names and the size of the model's parameters, as
-/// far as they are known without the data. `tensor`: the ranks of a tensor group.
-Result<void> check_settings(const TrainSpec& spec, int tensor = 1);
+/// far as they are known without the data. `rank`: of the ranks that share the model.
+Result<void> check_settings(const TrainSpec& spec, const ModelRank& rank = {});
 
 /// What --check does: everything that can be known without the other ranks. What was found, for people.
-Result<std::string> check_job(const TrainSpec& spec, const Environment& environment, int tensor = 1);
+Result<std::string> check_job(const TrainSpec& spec, const Environment& environment,
+                              const ModelRank& rank = {});
 
 /// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared);
 
+/// The checksum of all tensors of the model, of all its stages. All ranks call it.
+Result<std::uint64_t> tensors_of_model(const PreparedTraining& prepared);
+
 /// A checksum of what all ranks must have in common beyond the plan and the data.
-std::uint64_t job_checksum(const TrainSpec& spec, int tensor = 1);
+std::uint64_t job_checksum(const TrainSpec& spec, const ModelRank& rank = {});
 
 /// The options of this rank's engine. `rank`: among those that have other samples.
 EngineOptions engine_options(const TrainSpec& spec, int rank);

@@ -43,7 +43,8 @@ Trainer::Trainer(const Parts& parts, const Position& start)
                        .folder = parts.folder})),
       learning_rate_(parts.spec, run_),
       position_(start),
-      leads_(parts.comm.rank() == 0 && (parts.tensor == nullptr || parts.tensor->rank() == 0)) {
+      leads_(parts.comm.rank() == 0 && (parts.tensor == nullptr || parts.tensor->rank() == 0) &&
+             (!parts.pipeline || parts.pipeline->rank().is_first())) {
   if (parts_.spec.mixup)
     train_filler_.mix_with({*parts_.spec.mixup, run_.samples,
                             [this](std::uint64_t number) { return split_.training_sample(number); }});
@@ -92,37 +93,87 @@ RunLength Trainer::length() const {
 }
 
 Result<StepTotals> Trainer::forward_backward(Input input) {
-  for (int number = batches_.own.begin; number < batches_.own.end; ++number) TRY(compute(number, input));
+  TRY(parts_.pipeline ? compute_in_stages(input) : compute_all(input));
   clock_.begin(StepClock::Part::wait);
   TRY(parts_.gradients.finish());
   clock_.begin(StepClock::Part::compute);
   return load(parts_.engine.spare_slots());
 }
 
-// The gradients of one batch, and its totals. Those of the last one travel while they are computed. What is
-// drawn in the batches of an update differs, as in steps of their own.
-Result<void> Trainer::compute(int number, Input input) {
-  computing_ = number;
-  const bool is_last = number + 1 == batches_.own.end;
+// What is drawn in the batches of an update differs, as in steps of their own.
+std::uint64_t Trainer::draw_of(int number) const {
   const auto accumulate = static_cast<std::uint64_t>(run_.accumulate);
-  const std::uint64_t draw = position_.step * accumulate + static_cast<std::uint64_t>(number) % accumulate;
-  const Shard rows = shard(number, position_.seen);
+  return position_.step * accumulate + static_cast<std::uint64_t>(number) % accumulate;
+}
+
+Result<void> Trainer::take_rows(const Shard& rows, Input input) {
   clock_.begin(StepClock::Part::input);
   if (input == Input::fresh && !std::exchange(filled_ahead_, false)) fill(rows);
   TRY(train_filler_.state());
   clock_.begin(StepClock::Part::compute);
-  TRY(parts_.gradients.begin(number));
-  Result<void> sent;
-  const BatchResult result = parts_.engine.train_batch(draw, [&](std::size_t bucket) {
+  return {};
+}
+
+// Those of the rank's last batch travel while they are computed.
+std::function<void(std::size_t)> Trainer::bucket_sender(int number, Result<void>& sent) {
+  const bool is_last = number + 1 == batches_.own.end;
+  return [this, is_last, &sent](std::size_t bucket) {
     if (!is_last || !sent) return;
     clock_.begin(StepClock::Part::wait);
     sent = parts_.gradients.start(bucket);
     clock_.begin(StepClock::Part::compute);
-  });
+  };
+}
+
+Result<void> Trainer::compute_all(Input input) {
+  for (int number = batches_.own.begin; number < batches_.own.end; ++number) TRY(compute(number, input));
+  return {};
+}
+
+// The gradients of one batch, and its totals.
+Result<void> Trainer::compute(int number, Input input) {
+  computing_ = number;
+  const Shard rows = shard(number, position_.seen);
+  TRY(take_rows(rows, input));
+  TRY(parts_.gradients.begin(number));
+  Result<void> sent;
+  const BatchResult result = parts_.engine.train_batch(draw_of(number), bucket_sender(number, sent));
   TRY(parts_.engine.status());
   TRY(std::move(sent));
   store_totals(result, rows.count);
-  if (!is_last) parts_.gradients.keep();
+  if (number + 1 != batches_.own.end) parts_.gradients.keep();
+  return {};
+}
+
+// The same of all batches, with those that are under way in the other stages.
+Result<void> Trainer::compute_in_stages(Input input) {
+  const int batches = batches_.own.count();
+  const StageRank rank = parts_.pipeline->rank();
+  parts_.pipeline->links.begin_update(rank.is_first() ? 0 : batches);
+  for (const PipelineStep& step : one_forward_one_backward(rank, batches))
+    TRY(step.pass == PipelineStep::Pass::forward ? forward(step, input) : backward(step));
+  return {};
+}
+
+Result<void> Trainer::forward(const PipelineStep& step, Input input) {
+  const int number = batches_.own.begin + step.micro_batch;
+  computing_ = number;
+  TRY(take_rows(shard(number, position_.seen), input));
+  parts_.engine.staged()->forward(draw_of(number), step.place);
+  return parts_.engine.status();
+}
+
+// The last stage has losses and counts.
+Result<void> Trainer::backward(const PipelineStep& step) {
+  const int number = batches_.own.begin + step.micro_batch;
+  TRY(parts_.gradients.begin(number));
+  Result<void> sent;
+  const BatchResult result =
+      parts_.engine.staged()->backward(draw_of(number), step.place, bucket_sender(number, sent));
+  TRY(parts_.engine.status());
+  TRY(std::move(sent));
+  store_totals(result, parts_.pipeline->rank().is_last() ? shard(number, position_.seen).count : 0);
+  if (number + 1 != batches_.own.end) parts_.gradients.keep();
   return {};
 }
 
@@ -245,8 +296,8 @@ Result<StepTotals> Trainer::step() {
 // PyTorch's clip_grad_norm_: of the norm of all gradients, as they are with this scale.
 Result<double> Trainer::clip_factor(double scale) const {
   if (!parts_.spec.clip_norm || parts_.engine.clips_norm()) return 1.0;
-  const double squares =
-      parts_.tensor != nullptr ? TRY(parts_.gradients.square_sum()) : TRY(update_.squares());
+  const bool is_divided = parts_.tensor != nullptr || parts_.pipeline;
+  const double squares = is_divided ? TRY(parts_.gradients.square_sum()) : TRY(update_.squares());
   const double norm = scale * std::sqrt(squares);
   return std::min(1.0, *parts_.spec.clip_norm / (norm + 1e-6));
 }

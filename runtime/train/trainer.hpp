@@ -12,6 +12,8 @@
 #include "runtime/train/benchmark.hpp"
 #include "runtime/train/checkpointing.hpp"
 #include "runtime/train/gradient_exchange.hpp"
+#include "runtime/train/pipeline_links.hpp"
+#include "runtime/train/pipeline_schedule.hpp"
 #include "runtime/train/report/reporter.hpp"
 #include "runtime/train/schedule.hpp"
 #include "runtime/train/shared_state.hpp"
@@ -19,6 +21,13 @@
 #include "runtime/train/task.hpp"
 
 namespace dlrun::runtime {
+
+/// The stages of this rank's pipeline, and what it exchanges with those beside it.
+struct PipelineOfRank {
+  Communicator& group;
+  PipelineLinks& links;
+  StageRank rank() const { return {group.rank(), group.size()}; }
+};
 
 // left: the others go on without this rank, as somebody has asked.
 enum class Ending { finished, stopped, left };
@@ -41,7 +50,8 @@ class Trainer {
     // where there are any.
     std::function<Result<Checkpointing*>(const Position& position)> take_over = {};
     Communicator* tensor = nullptr;  // of those that have other parts of the model, where there are any
-    StepTrace* trace = nullptr;      // where steps are traced
+    std::optional<PipelineOfRank> pipeline = {};  // where the model is cut into stages
+    StepTrace* trace = nullptr;                   // where steps are traced
     // Of an elastic run: this rank is the first and leaves; its checkpoints are complete.
     std::function<void()> hand_over = {};
   };
@@ -61,7 +71,14 @@ class Trainer {
   void take_shards();
   void fill(const Shard& shard);
   Result<StepTotals> forward_backward(Input input);
+  Result<void> compute_all(Input input);
   Result<void> compute(int number, Input input);
+  Result<void> compute_in_stages(Input input);
+  Result<void> forward(const PipelineStep& step, Input input);
+  Result<void> backward(const PipelineStep& step);
+  Result<void> take_rows(const Shard& rows, Input input);
+  std::uint64_t draw_of(int number) const;
+  std::function<void(std::size_t)> bucket_sender(int number, Result<void>& sent);
   void store_totals(const BatchResult& result, std::uint64_t rows);
   void begin_trace();
   void announce_ahead();

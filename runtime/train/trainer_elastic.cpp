@@ -94,9 +94,12 @@ Result<Totals> Trainer::evaluate_together(const std::function<Result<Totals>()>&
   Totals out;
   const Done how = TRY(complete([&](SharedState::Attempt) -> Result<void> {
     out = TRY(evaluation());
-    if (parts_.tensor == nullptr) return {};
     // What they decide by it is the same, whatever their processors round.
-    return parts_.tensor->broadcast(std::as_writable_bytes(std::span(&out, 1)), 0);
+    const auto bytes = std::as_writable_bytes(std::span(&out, 1));
+    if (parts_.tensor != nullptr) TRY(parts_.tensor->broadcast(bytes, 0));
+    if (!parts_.pipeline) return {};
+    Communicator& stages = parts_.pipeline->group;  // the last one has the losses
+    return stages.broadcast(bytes, stages.size() - 1);
   }));
   if (how == Done::here) results_.evaluation = out;
   return results_.evaluation;

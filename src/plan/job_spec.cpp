@@ -458,9 +458,11 @@ Result<void> check_elastic(Fields& root, JobSpec& spec) {
     return yaml::error_at(
         node, "'elastic' and train.benchmark are both set: a benchmark measures the ranks that it began with",
         "remove one of the two");
-  if (spec.parallel && spec.parallel->tensor > 1)
+  if (spec.parallel && (spec.parallel->tensor > 1 || spec.parallel->pipeline > 1))
     return yaml::error_at(
-        node, "'elastic' and parallel.tensor are both set: a lost rank takes its part of the model with it",
+        node,
+        fmt::format("'elastic' and parallel.{} are both set: a lost rank takes its part of the model with it",
+                    spec.parallel->tensor > 1 ? "tensor" : "pipeline"),
         "remove one of the two");
   const yaml::Node* const optimizer = spec.train.find("optimizer");
   const yaml::Node* const state = optimizer == nullptr ? nullptr : optimizer->find("state");

@@ -3,26 +3,9 @@
 and what cannot be divided is refused before a rank starts."""
 import json
 import os
-import subprocess
 
-import language_test
+import model_parallel
 import support
-
-JOB = """\
-name: tensor
-framework: builtin
-resources: {nodes: 1}
-train:
-  model:
-    name: tiny
-    transformer: {layers: 1, heads: 4, key-heads: 4, features: 32, hidden: 48, norm: rms, activation: swiglu, positions: rotary, tied: false}
-  data: {format: tokens, dir: tokens, context: 16}
-  device: cpu
-  global-batch: 16
-  epochs: 1
-  optimizer: {name: adamw, lr: 0.003, weight-decay: 0.1}
-  clip-norm: 1.0
-"""
 
 LAYERS = """\
 name: layers
@@ -40,36 +23,7 @@ train:
 """
 
 
-class TensorParallel(support.Case):
-    def setUp(self):
-        super().setUp()
-        os.makedirs(os.path.join(self.folder, "texts"))
-        self.write("texts/book.txt", language_test.made_text(3000))
-        self.tool("--prepare", "texts", "--into", "tokens", "--tokens", "bytes", "--validation", "0.1")
-        self.job = self.write("tensor.yaml", JOB)
-
-    def tool(self, *arguments):
-        done = subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), *arguments], cwd=self.folder, capture_output=True,
-                              text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
-    def train(self, run, ranks, tensor, *more):
-        code, out, err = self.dlrun("--quiet", "--no-bind", "--tasks-per-node", str(ranks), "--tensor-parallel", str(tensor), "--run-dir", run, *more,
-                                    self.job)
-        self.assertEqual(code, 0, err)
-        return out, self.losses(run)
-
-    def losses(self, run):
-        lines = [json.loads(line) for line in self.read(f"{run}/metrics.jsonl").splitlines()]
-        return [line["loss"] for line in lines if "loss" in line]
-
-    def assert_alike(self, losses, expected):
-        self.assertEqual(len(losses), len(expected))
-        self.assertGreater(len(losses), 1)
-        for step, (one, other) in enumerate(zip(losses, expected)):
-            self.assertAlmostEqual(one, other, delta=2e-4 * other, msg=f"step {step}")
-
+class TensorParallel(model_parallel.ModelParallel):
     def test_started_ranks_train_as_one_does(self):
         whole = self.train("whole", 1, 1)[1]
         self.assertLess(whole[-1], 0.8 * whole[0])
@@ -108,15 +62,38 @@ class TensorParallel(support.Case):
         self.assert_alike(*losses)
 
     def test_what_cannot_be_divided_is_refused_before_a_rank_starts(self):
-        for here, there, said in (
-                ("key-heads: 4", "key-heads: 1", r"tensor.yaml:6:5: .*1 key-heads cannot be divided by 2 ranks of a tensor group"),
-                ("name: adamw", "name: lamb", "train.optimizer is lamb"),
-                ("device: cpu", "device: cuda", "tensor-parallel training runs on CPUs only so far")):
-            self.write("tensor.yaml", JOB.replace(here, there))
-            code, out, err = self.dlrun("--no-bind", "--tasks-per-node", "2", "--tensor-parallel", "2", self.job)
-            self.assertEqual(code, 65, err)
-            self.assertRegex(err, said)
-            self.assertNotIn("[worker", out)
+        self.assert_refused((
+            ("key-heads: 4", "key-heads: 1", r"job.yaml:6:5: .*1 key-heads cannot be divided by 2 ranks of a tensor group"),
+            ("name: adamw", "name: lamb", "train.optimizer is lamb"),
+            ("device: cpu", "device: cuda", "tensor-parallel training runs on CPUs only so far")), "--tasks-per-node", "2", "--tensor-parallel", "2")
+
+    def test_sharded_state_in_tensor_groups_has_the_bits_of_replicated_state(self):
+        self.environment["OMP_NUM_THREADS"] = "1"  # bits rest on the threads per rank
+        def train(run, state, *more):
+            return self.train(run, 4, 2, "--set", f"train.optimizer.state={state}", "--set", f"checkpoint.dir={run}-ckpt", *more)
+
+        def weights(run):
+            self.tool("--export", f"{run}.safetensors", "--checkpoint", f"{run}-ckpt")
+            with open(os.path.join(self.folder, f"{run}.safetensors"), "rb") as file:
+                return file.read()
+
+        _, whole = train("replicated", "replicated", "--set", "checkpoint.every=20steps")
+        out, losses = train("sharded", "sharded", "--set", "checkpoint.every=20steps")
+        self.assertRegex(out, r"optimizer state: .* that 2 ranks have together")
+        self.assertEqual(losses, whole)
+        self.assertEqual(weights("sharded"), weights("replicated"))
+        names = os.listdir(os.path.join(self.folder, "sharded-ckpt", sorted(os.listdir(os.path.join(self.folder, "sharded-ckpt")))[-1]))
+        self.assertEqual(sum(name.endswith("-of-00004.safetensors") for name in names), 8, names)
+        validation = self.record("sharded")["result"]["validation_loss"]
+        for run, ranks, tensor, state in (("one", 1, 1, "replicated"), ("two", 2, 1, "sharded"), ("four", 4, 4, "replicated")):  # nothing is left to train
+            self.train(run, ranks, tensor, "--set", f"train.optimizer.state={state}", "--set", "checkpoint.dir=sharded-ckpt")
+            self.assertAlmostEqual(self.record(run)["result"]["validation_loss"], validation, 4)
+
+    def test_what_layers_say_of_their_division_is_checked_without_groups_too(self):
+        job = self.write("layers.yaml", LAYERS.replace("parallel: {tensor: 2}", "").replace("split: columns", "split: rows"))
+        code, _, err = self.dlrun("--quiet", "--no-bind", job)
+        self.assertEqual(code, 65, err)
+        self.assertRegex(err, r"layers.yaml:.*'split: rows' reads divided features, and what it reads is whole")
 
 
 if __name__ == "__main__":

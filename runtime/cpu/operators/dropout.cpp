@@ -42,7 +42,7 @@ class Dropout final : public Operator {
 
  private:
   static std::size_t dropouts_before(Plan& plan) {
-    std::size_t count = 0;
+    std::size_t count = plan.graph().stage ? plan.graph().stage->dropouts_before : 0;
     for (std::size_t node = 0; node < plan.index(); ++node)
       if (traits_of(plan.graph().nodes[node].operation).random == Randomness::mask) ++count;
     return count;

@@ -40,6 +40,13 @@ OperatorPtr make_tensor_sum(Device& device, const DlrunCudaPlan& plan, std::size
   return make_tensor_copy(device, plan, index);
 }
 
+OperatorPtr make_stage_input(Device&, const DlrunCudaPlan&, std::size_t) {
+  throw Failure("a pipeline has its stages on CPUs only so far");
+}
+OperatorPtr make_stage_output(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return make_stage_input(device, plan, index);
+}
+
 OperatorPtr make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
   const std::string_view kind = plan.nodes[index].kind;
 #define DLRUN_ROW(TYPE, NAME) \

@@ -127,6 +127,7 @@ struct OperatorTraits {
   bool gives_vector = false;    // and so gives one
   bool flattens = false;        // does nothing but that: left out before what takes any shape
   bool stops_gradient = false;  // the value as it lies; nothing flows back through it
+  bool asks_gradient = false;   // of its value, without parameters before it
 
   // What may be done in the same pass over memory.
   ActivationRule (*activation)(const Operation& operation) = nullptr;  // which it is; null: none

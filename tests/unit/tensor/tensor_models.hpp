@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/graph/target_measure.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "src/base/yaml.hpp"
 
@@ -22,6 +23,7 @@ inline Graph graph_of(const std::string& settings, const InputShape& input) {
 }
 
 inline constexpr InputShape kPixels{3, 4, 4, 5};
+inline constexpr InputShape kWithTargets{3, 4, 4, 1, SampleKind::image, 0, 3};
 
 inline Graph model_of(const std::string& layers) {
   return graph_of("layers: " + layers, kPixels);
@@ -44,6 +46,15 @@ inline Graph fully_connected_model() {
   return model_of(
       "[{convolution: 8, kernel: 3}, relu, {dropout: 0.3}, {fully-connected: 24, split: columns}, relu, "
       "{dropout: 0.5}, {fully-connected: 12, split: rows}, relu, {fully-connected: classes}]");
+}
+
+inline Graph target_model(const std::string& measure) {
+  Graph out = graph_of(
+      "layers: [{fully-connected: 24, split: columns}, relu, {fully-connected: 12, split: rows}, relu, "
+      "{fully-connected: classes}]",
+      kWithTargets);
+  set_measure(out, TargetMeasure::of_text(measure).value());
+  return out;
 }
 
 }  // namespace dlrun::runtime::test

@@ -10,8 +10,10 @@ TEST_CASE("the flags of dlrun-train") {
   CHECK(parse_arguments({"--config=a.json", "--check"})->action == Arguments::Action::check);
   CHECK(parse_arguments({"--check-settings", "--config=a"})->action == Arguments::Action::check_settings);
   CHECK(parse_arguments({"--check", "--ranks", "8", "--config=a"})->ranks == 8);
-  CHECK(parse_arguments({"--check", "--ranks", "8", "--tensor", "2", "--config=a"})->tensor() == 2);
-  CHECK(parse_arguments({"--check", "--config=a"})->tensor() == 1);
+  CHECK(parse_arguments({"--check", "--ranks", "8", "--tensor", "2", "--config=a"})->model().tensor.parts ==
+        2);
+  CHECK(parse_arguments({"--check", "--ranks", "8", "--pipeline", "4", "--config=a"})->ranks_of_model() == 4);
+  CHECK(parse_arguments({"--check", "--config=a"})->ranks_of_model() == 1);
   CHECK(parse_arguments({"--version"})->action == Arguments::Action::version);
   CHECK(parse_arguments({"--help"})->action == Arguments::Action::help);
 }

@@ -1,0 +1,71 @@
+// See stage_agreement.hpp.
+#include "runtime/train/stage_agreement.hpp"
+
+#include <algorithm>
+
+#include "runtime/train/number_sums.hpp"
+
+namespace dlrun::runtime {
+
+StageAgreement::StageAgreement(Engine& engine, Communicator& pipeline)
+    : engine_(&engine), pipeline_(&pipeline), tied_(engine.gradient_slices()) {
+  const std::vector<std::string>& names = engine.staged()->tied();
+  std::erase_if(tied_, [&names](const GradientSlice& slice) {
+    return std::find(names.begin(), names.end(), slice.name) == names.end();
+  });
+}
+
+bool StageAgreement::is_tied(std::size_t bucket) const {
+  const Bucket& of = engine_->buckets()[bucket];
+  return std::any_of(tied_.begin(), tied_.end(), [&of](const GradientSlice& slice) {
+    return slice.offset >= of.offset && slice.offset < of.offset + of.length;
+  });
+}
+
+bool StageAgreement::counts(const GradientSlice& slice) const {
+  return is_first() || std::none_of(tied_.begin(), tied_.end(), [&slice](const GradientSlice& tied) {
+           return tied.offset == slice.offset;
+         });
+}
+
+// The last stage's come as one message and go back as sums.
+Result<void> StageAgreement::add_tied() {
+  if (tied_.empty()) return {};
+  const std::span<float> arena = engine_->gradients();
+  together_.clear();
+  for (const GradientSlice& slice : tied_) {
+    const std::span<float> from = arena.subspan(slice.offset, slice.length);
+    together_.insert(together_.end(), from.begin(), from.end());
+  }
+  TRY(add_to_first());
+  auto from = together_.cbegin();
+  for (const GradientSlice& slice : tied_) {
+    std::copy_n(from, slice.length, arena.subspan(slice.offset).begin());
+    from += static_cast<std::ptrdiff_t>(slice.length);
+  }
+  return {};
+}
+
+Result<void> StageAgreement::add_to_first() {
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(together_));
+  if (is_last()) {
+    TRY(pipeline_->send(bytes, 0));
+    return pipeline_->receive(bytes, 0);
+  }
+  const int last = pipeline_->size() - 1;
+  received_.resize(together_.size());
+  TRY(pipeline_->receive(std::as_writable_bytes(std::span(received_)), last));
+  add_numbers(together_.data(), received_.data(), together_.size());
+  return pipeline_->send(bytes, last);
+}
+
+Result<void> StageAgreement::share_totals() {
+  return pipeline_->allreduce(engine_->spare_slots());
+}
+
+Result<double> StageAgreement::sum(double own) const {
+  TRY(pipeline_->allreduce(std::span(&own, 1)));
+  return own;
+}
+
+}  // namespace dlrun::runtime
