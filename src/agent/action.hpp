@@ -142,6 +142,7 @@ struct AwaitDrained {};  // -> Drained
 struct Exit {
   ExitCode code;
 };
+struct BeginAnew {};  // nothing of this attempt is left: the process serves another one
 
 }  // namespace action
 
@@ -154,6 +155,6 @@ using Action = std::variant<
     action::ReadStacks, action::CheckGpus, action::WatchGpus, action::FindProvenance, action::TellAllgathered,
     action::OpenRelay, action::JoinParent, action::SendToParent, action::SendToChildren, action::PauseOutput,
     action::ResumeOutput, action::WriteFile, action::EndStrays, action::CloseRanks, action::AwaitWrites,
-    action::AwaitDrained, action::Exit>;
+    action::AwaitDrained, action::Exit, action::BeginAnew>;
 
 }  // namespace dlrun::agent

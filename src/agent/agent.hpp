@@ -81,6 +81,7 @@ class Agent {
   void said(const protocol::to_agent::InputEnd&);
   void said(const protocol::to_agent::Alive&) {}
   void said(const protocol::to_agent::Bye&);
+  void said(const protocol::to_agent::BeginAnew&);
 
   void take(const event::Begun& event);
   void take(const event::HeadSaid& event);

@@ -121,6 +121,13 @@ void Agent::take(const event::WritesDone&) {
 void Agent::said(const protocol::to_agent::Bye&) {
   exit();
 }
+// Another attempt follows, and begins with nothing of this one but the process and its stream.
+void Agent::said(const protocol::to_agent::BeginAnew&) {
+  if (phase_ != Phase::done)
+    return give_up(
+        {.kind = ErrorKind::internal, .what = "message 'begin_anew' from the head is out of order"});
+  act(action::BeginAnew{});
+}
 void Agent::take(const event::ShutdownDue&) {
   exit();
 }

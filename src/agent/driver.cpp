@@ -36,9 +36,14 @@ using action::Alarm;
 constexpr Seconds kRelayDrains{5};  // how long agents below may take to read what they wait for
 constexpr Seconds kFirstUsage{2}, kUsageInterval{5};
 
+struct Streams {
+  UniqueFd in, out;  // of the head; without `out` both are one socket
+};
+
 class Driver {
  public:
-  Driver(const Environment& environment, int in, int out, std::optional<Token> token, CleanupList cleanup)
+  Driver(const Environment& environment, Streams streams, std::optional<Token> token,
+         std::shared_ptr<CleanupList> cleanup)
       : environment_(environment),
         agent_(environment),
         node_(loop_, environment, ports_, [this](Event event) { take_of_node(std::move(event)); }),
@@ -46,22 +51,29 @@ class Driver {
             loop_, token, [this](Event event) { take(std::move(event)); }, [this] { drained_if_all(); }),
         stager_(loop_, token, std::move(cleanup), environment,
                 [this](Event event) { take(std::move(event)); }),
-        head_fd_(in),
-        head_(loop_, UniqueFd(in), UniqueFd(out),
+        head_fd_(streams.in.get()),
+        head_(loop_, std::move(streams.in), std::move(streams.out),
               {.message = [this](Message message) { on_message(std::move(message)); },
                .closed = [this](const std::string&) { take(event::HeadGone{}); },
                .drained = [this] { drained_if_all(); }}) {}
 
-  int run() {
-    take(event::Begun{prepare_process(), ::getpid()});
+  /// `users_open_files`: the limits before we raised our own.
+  int run(const Result<rlimit>& users_open_files) {
+    take(event::Begun{prepare_process(users_open_files), ::getpid()});
     loop_.after(kFirstUsage, [this] { tell_usage(); });
     return to_int(loop_.run() ? exit_code_ : ExitCode::internal);
   }
+  bool begins_anew() const { return begins_anew_; }
+  Streams take_streams() {
+    auto [in, out] = head_.release();
+    return {std::move(in), std::move(out)};
+  }
 
  private:
-  Result<void> prepare_process() {
+  Result<void> prepare_process(const Result<rlimit>& users_open_files) {
     TRY(become_subreaper());
-    node_.set_users_open_files(TRY(raise_open_files()));
+    if (!users_open_files) return fail(users_open_files.error());
+    node_.set_users_open_files(*users_open_files);
     // Blocked before the MPI service starts threads, so that every signal comes to the loop.
     std::vector<int> signals = stop_signals();
     signals.insert(signals.end(), {SIGCHLD, SIGPIPE});
@@ -114,11 +126,12 @@ class Driver {
   }
   void perform(const action::AwaitDrained&) { drained_if_all(); }
   void drained_if_all() {
-    if (leaving_ && relay_.queued() == 0) loop_.stop();
+    if (leaving_ && relay_.queued() == 0 && (!begins_anew_ || head_.queued() == 0)) loop_.stop();
     if (head_.queued() == 0 && relay_.queued() == 0) take(event::Drained{});
   }
   // For whoever looks on. It waits behind what ranks print, and is left out where that has to wait.
   void tell_usage() {
+    if (begins_anew_) return;
     if (head_.queued() == 0) send_usage();
     gpus_.ask();
     loop_.after(kUsageInterval, [this] { tell_usage(); });
@@ -210,6 +223,12 @@ class Driver {
     loop_.after(kRelayDrains, [this] { loop_.stop(); });
   }
 
+  // The head says nothing more until it hears us anew; what we have said still goes out to it.
+  void perform(const action::BeginAnew&) {
+    begins_anew_ = leaving_ = true;
+    if (head_.queued() == 0 && relay_.queued() == 0) loop_.stop();
+  }
+
   void perform(const action::PrepareNode& prepare) {
     auto opened =
         log::open(prepare.log_level, plan::agent_log_path(prepare.slice->plan, prepare.slice->node));
@@ -239,7 +258,7 @@ class Driver {
   PortClaims ports_;
   NodeProcesses node_;
   std::deque<Event> events_;
-  bool busy_ = false, leaving_ = false;
+  bool busy_ = false, leaving_ = false, begins_anew_ = false;
   std::map<Alarm, EventLoop::TimerId> alarms_;
   std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
   NodeCheck check_{
@@ -272,8 +291,16 @@ class Driver {
 int serve(const Environment& environment, int in, int out, std::optional<Token> token, CleanupList cleanup) {
   keep_topology_simple();
   ::prctl(PR_SET_NAME, "dlrun-agent");  // what ps and top show; it was started as /proc/self/exe
-  Driver driver(environment, in, out, token, std::move(cleanup));
-  return driver.run();
+  const Result<rlimit> users_open_files = raise_open_files();
+  Streams streams{UniqueFd(in), UniqueFd(out)};
+  const auto list = std::make_shared<CleanupList>(std::move(cleanup));
+  for (;;) {
+    Driver driver(environment, std::move(streams), token, list);
+    const int code = driver.run(users_open_files);
+    if (!driver.begins_anew()) return code;
+    streams = driver.take_streams();
+    if (!streams.in) return code;  // the head is gone meanwhile
+  }
 }
 
 }  // namespace dlrun::agent

@@ -11,8 +11,9 @@
 
 namespace dlrun::agent {
 
-/// Serves one job over the descriptors `in` and `out` (taken over) and returns the process's exit code.
-/// `token`: of the run, where this agent was given one. `cleanup`: what the reaper removes.
+/// Serves one job over the descriptors `in` and `out` (taken over), attempt after attempt, and returns the
+/// process's exit code. Nothing of an attempt is left when the next one begins but the process and the
+/// stream. `token`: of the run, where this agent was given one. `cleanup`: what the reaper removes.
 int serve(const Environment& environment, int in, int out, std::optional<Token> token, CleanupList cleanup);
 
 }  // namespace dlrun::agent

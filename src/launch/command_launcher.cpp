@@ -54,11 +54,9 @@ class CommandLauncher final : public Launcher {
 
   ~CommandLauncher() override {
     for (const std::string& path : files_) ::unlink(path.c_str());
-    for (const EventLoop::TimerId timer : timers_) loop_->cancel(timer);
-    for (Running& running : running_) {
-      if (running.said) loop_->unwatch(running.said.get());
+    leave_loop();
+    for (const Running& running : running_)
       if (running.pid) ::kill(-*running.pid, SIGKILL);
-    }
   }
 
   std::string_view name() const override { return traits_.name; }
@@ -84,6 +82,22 @@ class CommandLauncher final : public Launcher {
     TRY(start_one(take_waiting()));
     start_more();
     return {};
+  }
+
+  bool shares_fate() const override { return hosts_.size() > 1; }
+  void leave_loop() override {
+    if (loop_ == nullptr) return;
+    for (const EventLoop::TimerId timer : timers_) loop_->cancel(timer);
+    timers_.clear();
+    port_.reset();  // whoever comes now is a stranger
+    for (Running& running : running_)
+      if (running.said) loop_->unwatch(running.said.get());
+    loop_ = nullptr;
+  }
+  void join_loop(EventLoop& loop, LaunchCallbacks callbacks) override {
+    loop_ = &loop;
+    callbacks_ = std::move(callbacks);
+    for (Running& running : running_) watch(running);
   }
 
   std::vector<pid_t> children() const override {
@@ -182,8 +196,12 @@ class CommandLauncher final : public Launcher {
                                        .inherited_fds = {},
                                        .user_signals = user_signals_in(command.environment)}));
     Running& running = running_.emplace_back(Running{std::move(command), pid, std::move(output.read)});
-    loop_->watch(running.said.get(), POLLIN, [this, &running](short) { listen(running); });
+    watch(running);
     return {};
+  }
+
+  void watch(Running& running) {
+    if (running.said) loop_->watch(running.said.get(), POLLIN, [this, &running](short) { listen(running); });
   }
 
   // What the command prints is for people; the agents have streams of their own.

@@ -56,6 +56,11 @@ class Launcher {
   virtual void child_ended() {}
   // What the launcher knows about the end of an agent's stream; empty if it knows no reason.
   virtual std::string last_words(NodeIndex) const { return {}; }
+  // Whether the end of one agent may end the others: all are tasks of one command.
+  virtual bool shares_fate() const { return false; }
+  // Every node has its agent or will have none: the launcher outlives its loop, and goes on in another one.
+  virtual void leave_loop() {}
+  virtual void join_loop(EventLoop&, LaunchCallbacks) {}
   // Every agent is gone or given up: what the launcher still runs shall end.
   virtual void stop() {}
 };

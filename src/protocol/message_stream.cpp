@@ -75,7 +75,7 @@ void MessageDecoder::forget_used() {
 }
 
 MessageStream::MessageStream(EventLoop& loop, UniqueFd in, UniqueFd out, Handlers handlers)
-    : loop_(loop), in_(std::move(in)), out_(std::move(out)), handlers_(std::move(handlers)) {
+    : loop_(&loop), in_(std::move(in)), out_(std::move(out)), handlers_(std::move(handlers)) {
   set_nonblocking(in_.get());
   if (out_) set_nonblocking(out_.get());
   update_watches();
@@ -87,13 +87,34 @@ MessageStream::~MessageStream() {
 
 void MessageStream::close() {
   if (closed_) return;
+  leave_loop();
   closed_ = true;
-  loop_.unwatch(in_.get());
-  if (out_) loop_.unwatch(out_.get());
   in_.reset();
   out_.reset();
   outgoing_.clear();
   queued_ = 0;
+}
+
+void MessageStream::leave_loop() {
+  if (closed_ || loop_ == nullptr) return;
+  loop_->unwatch(in_.get());
+  if (out_) loop_->unwatch(out_.get());
+  in_watched_ = out_watched_ = 0;
+  loop_ = nullptr;
+}
+
+void MessageStream::join_loop(EventLoop& loop, Handlers handlers) {
+  handlers_ = std::move(handlers);
+  if (closed_) return;
+  loop_ = &loop;
+  paused_ = false;
+  update_watches();
+}
+
+std::pair<UniqueFd, UniqueFd> MessageStream::release() {
+  leave_loop();
+  closed_ = true;
+  return {std::move(in_), std::move(out_)};
 }
 
 void MessageStream::fail_stream(const std::string& reason) {
@@ -104,6 +125,7 @@ void MessageStream::fail_stream(const std::string& reason) {
 
 // One that is paused and has nothing to say is not watched: the loop would tell of a hang-up again and again.
 void MessageStream::update_watches() {
+  if (loop_ == nullptr) return;
   const short reading = paused_ ? 0 : POLLIN, writing = outgoing_.empty() ? 0 : POLLOUT;
   const short both = static_cast<short>(reading | writing);
   update_watch(in_.get(), in_watched_, out_ ? reading : both, [this](short ready) { in_ready(ready); });
@@ -113,8 +135,8 @@ void MessageStream::update_watches() {
 void MessageStream::update_watch(int fd, short& now, short wanted, EventLoop::FdHandler handler) {
   const short before = std::exchange(now, wanted);
   if (before == wanted) return;
-  if (wanted == 0) return loop_.unwatch(fd);
-  before == 0 ? loop_.watch(fd, wanted, std::move(handler)) : loop_.change(fd, wanted);
+  if (wanted == 0) return loop_->unwatch(fd);
+  before == 0 ? loop_->watch(fd, wanted, std::move(handler)) : loop_->change(fd, wanted);
 }
 
 void MessageStream::in_ready(short ready) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/base/json.hpp"
 #include "src/base/result.hpp"
@@ -44,7 +45,8 @@ class MessageDecoder {
 };
 
 // Both directions over descriptors that an EventLoop watches. It does not own the loop; it owns the
-// descriptors.
+// descriptors. It can leave its loop and go on in another one: what is read by then, and what waits to be
+// sent, comes along.
 class MessageStream {
  public:
   struct Handlers {
@@ -68,6 +70,11 @@ class MessageStream {
   // read already is still given.
   void pause();
   void resume();
+  void leave_loop();
+  void join_loop(EventLoop& loop, Handlers handlers);
+  // The descriptors, of which nothing is read or written any more: what was sent must have gone.
+  std::pair<UniqueFd, UniqueFd> release();
+  int fd() const { return in_.get(); }
   void close();
 
  private:
@@ -81,7 +88,7 @@ class MessageStream {
   void in_ready(short ready);
   void fail_stream(const std::string& reason);
 
-  EventLoop& loop_;
+  EventLoop* loop_;  // null: it has left it
   UniqueFd in_, out_;
   Handlers handlers_;
   MessageDecoder decoder_;

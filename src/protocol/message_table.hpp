@@ -186,6 +186,8 @@ template <>
 inline constexpr auto format_of<to_agent::Alive> = Format("alive");
 template <>
 inline constexpr auto format_of<to_agent::Bye> = Format("bye");
+template <>
+inline constexpr auto format_of<to_agent::BeginAnew> = Format("begin_anew");
 
 // Objects inside of messages.
 template <>

@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 8;
+inline constexpr int kVersion = 9;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -140,7 +140,8 @@ struct Input {
 };
 struct InputEnd {};
 struct Alive {};
-struct Bye {};  // the agent has said Done: it may exit
+struct Bye {};        // the agent has said Done: it may exit
+struct BeginAnew {};  // likewise: it may serve another attempt, and says Ready once more
 
 }  // namespace to_agent
 
@@ -151,7 +152,7 @@ using ToAgent =
                  to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather,
                  to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld,
                  to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume,
-                 to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+                 to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye, to_agent::BeginAnew>;
 
 /// From an agent to the head.
 namespace from_agent {

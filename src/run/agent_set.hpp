@@ -19,7 +19,9 @@ struct AgentConnection {
   std::unique_ptr<MessageStream> stream = {};
   int connection = -1;  // the stream's descriptor
   std::optional<pid_t> pid = {};
-  bool spoke = false;  // its first message has come
+  bool spoke = false;   // its first message has come
+  bool served = false;  // an attempt before: what it said of that may come first
+  bool kept = false;    // for another attempt
 };
 
 class AgentSet {

@@ -28,7 +28,6 @@
 #include "src/run/agent_set.hpp"
 #include "src/run/head.hpp"
 #include "src/run/input_forward.hpp"
-#include "src/run/join_launchers.hpp"
 #include "src/run/leftovers.hpp"
 #include "src/run/status_queue.hpp"
 
@@ -59,6 +58,7 @@ class Driver {
       : plan_(plans.plan),
         shown_(std::move(plans.shown)),
         parts_(std::move(parts)),
+        launcher_(std::move(parts_.launcher)),
         head_(plan_, settings(), ticks()),
         agents_(*plan_),
         walltime_(loop_, parts_.walltime, parts_.environment,
@@ -71,7 +71,8 @@ class Driver {
                    .event = [this](const Json& event) { parts_.events.add(event); }}) {}
 
   Result<Outcome> run() {
-    leftovers_.spare(descendants());  // of the shell that became us by exec: not ours to end
+    // Of the shell that became us by exec: not ours to end.
+    leftovers_.spare(descendants(parts_.kept.processes()));
     TRY(become_subreaper());
     std::vector<int> signals = stop_signals();
     signals.insert(signals.end(), {SIGCHLD, SIGPIPE, SIGTSTP, SIGWINCH});
@@ -90,19 +91,21 @@ class Driver {
   static Ticks ticks() { return std::chrono::steady_clock::now(); }
 
   HeadSettings settings() const {
-    // Streams that need no token keep one to themselves.
-    return {.launcher = std::string(parts_.launcher->name()),
+    // Streams that need no token keep one to themselves; and those of several launchers share none.
+    return {.launcher = std::string(launcher_->name()),
             .collectives = parts_.collectives,
-            .relay_token = parts_.launcher->token() != nullptr ? std::string() : Token::random().text(),
-            .agents = parts_.launcher->shares_machine() ? Agents::on_this_machine : Agents::across_machines,
+            .relay_token = uses_launchers_token() ? std::string() : Token::random().text(),
+            .agents = launcher_->shares_machine() ? Agents::on_this_machine : Agents::across_machines,
             .questions = parts_.questions,
             .scheduler_job = parts_.scheduler_job,
             .input_rank = parts_.input_rank,
             .own_host = this_machine().names.front(),
             .secrets = parts_.secrets,
             .hosts = parts_.hosts,
-            .reach = parts_.launcher->name() == "ssh" ? Reach::any_host : Reach::allocation};
+            .reach = launcher_->name() == "ssh" ? Reach::any_host : Reach::allocation,
+            .agents_after_failure = parts_.agents};
   }
+  bool uses_launchers_token() const { return parts_.kept.empty() && launcher_->token() != nullptr; }
 
   // Events, one after another: what an action leads to waits until all actions before it are done.
 
@@ -125,7 +128,13 @@ class Driver {
   }
 
   Result<void> start_agents() {
-    return parts_.launcher->start(
+    if (!parts_.kept.empty()) {
+      loop_.after(Seconds(0), [this] { go_on_with_kept(); });
+      return {};
+    }
+    for (const plan::NodePlan& node : launched_->nodes)
+      launchers_.set(node.index, {launched_, launcher_, node.index});
+    return launcher_->start(
         *launched_, loop_,
         {.connected = [this](NodeIndex node, launch::AgentLink link) { on_connected(node, std::move(link)); },
          .failed =
@@ -135,16 +144,44 @@ class Driver {
          .note = [this](const std::string& text) { deliver(event::LauncherNote{text}); }});
   }
 
+  // Agents are started on those nodes only that have none of an attempt before.
+  void go_on_with_kept() {
+    for (const plan::NodePlan& node : launched_->nodes) {
+      auto kept = parts_.kept.take(node.host.get());
+      kept ? adopt(node, std::move(*kept)) : perform(action::StartAgent{node.index, node.host.get()});
+    }
+    parts_.kept.forget();
+  }
+
+  void adopt(const plan::NodePlan& node, KeptAgent kept) {
+    parts_.events.add({{"event", "agent_kept"}, {"host", node.host.get()}});
+    if (adopted_.insert(kept.origin.launcher.get()).second)
+      kept.origin.launcher->join_loop(
+          loop_, {.connected = [](NodeIndex, launch::AgentLink) {},
+                  .failed = [](NodeIndex, Error) {},
+                  .note = [this](const std::string& text) { deliver(event::LauncherNote{text}); }});
+    launchers_.set(node.index, std::move(kept.origin));
+    AgentConnection& agent = agents_[node.index];
+    agent.pid = kept.pid;
+    agent.stream = std::move(kept.stream);
+    agent.connection = agent.stream->fd();
+    agent.served = true;
+    agent.stream->join_loop(loop_, handlers_of(node.index));
+    deliver(event::Connected{node.index});
+  }
+
+  MessageStream::Handlers handlers_of(NodeIndex node) {
+    return {.message = [this, node](Message message) { on_message(node, std::move(message)); },
+            .closed = [this, node](const std::string& reason) { on_closed(node, reason); },
+            .drained = {}};
+  }
+
   void on_connected(NodeIndex node, launch::AgentLink link) {
     AgentConnection& agent = agents_[node];
     agent.pid = link.pid;
     agent.connection = link.from_agent.get();
-    agent.stream = std::make_unique<MessageStream>(
-        loop_, std::move(link.from_agent), std::move(link.to_agent),
-        MessageStream::Handlers{
-            .message = [this, node](Message message) { on_message(node, std::move(message)); },
-            .closed = [this, node](const std::string& reason) { on_closed(node, reason); },
-            .drained = {}});
+    agent.stream = std::make_unique<MessageStream>(loop_, std::move(link.from_agent),
+                                                   std::move(link.to_agent), handlers_of(node));
     if (held_up_) agent.stream->pause();
     deliver(event::Connected{node});
   }
@@ -152,6 +189,7 @@ class Driver {
   // An agent of another version says in its first message that it is one, in whatever form.
   void on_message(NodeIndex node, Message message) {
     AgentConnection& agent = agents_[node];
+    if (agent.served && !agent.spoke && message.type() != "ready") return;  // of the attempt before
     if (!std::exchange(agent.spoke, true))
       if (auto same = protocol::check_version(message); !same)
         return deliver(event::NoAgent{node, std::move(same).error()});
@@ -167,13 +205,10 @@ class Driver {
     deliver(event::Closed{node, reason, last_words(node)});
   }
 
-  const launch::Launcher& launcher_of(NodeIndex node) const {
-    const launch::Launcher* own = joining_.find(node);
-    return own != nullptr ? *own : *parts_.launcher;
-  }
+  const launch::Launcher& launcher_of(NodeIndex node) const { return *launchers_.of(node).launcher; }
   std::string last_words(NodeIndex node) const {
-    const launch::Launcher* own = joining_.find(node);
-    return own != nullptr ? own->last_words(NodeIndex(0)) : parts_.launcher->last_words(node);
+    const AgentOrigin* const origin = launchers_.find(node);
+    return origin == nullptr ? std::string() : origin->launcher->last_words(origin->index);
   }
 
   void on_signal(const CaughtSignal& signal) {
@@ -220,7 +255,7 @@ class Driver {
     if (!held_up_ || status_->full()) return;
     held_up_ = false;
     for (AgentConnection& agent : agents_)
-      if (agent.stream) agent.stream->resume();
+      if (agent.stream && !agent.kept) agent.stream->resume();
     for (const Timer timer : std::exchange(late_timers_, {})) wake_at({timer, ticks()});
   }
 
@@ -251,14 +286,14 @@ class Driver {
   }
   void do_it(action::SendSlices& wanted) {
     std::shared_ptr<const std::string> environment;
-    if (!parts_.launcher->shares_environment()) environment = environment_message();
+    if (!launcher_->shares_environment()) environment = environment_message();
     const plan::SliceTexts slices(*plan_);
     for (AgentConnection& agent : agents_) {
       if (environment) agent.stream->send(environment);
       send_kept_prolog(agent);
       agent.stream->send(protocol::encode(
           protocol::ToAgent(protocol::to_agent::Slice{.json = slices.of(agent.node),
-                                                      .heartbeat = !parts_.launcher->shares_machine(),
+                                                      .heartbeat = !launcher_->shares_machine(),
                                                       .input_rank = wanted.input_rank,
                                                       .keep_prolog = keeps_prologs()})));
     }
@@ -292,17 +327,23 @@ class Driver {
                                                     .input_rank = {}})));
   }
   void do_it(action::StartAgent& wanted) {
-    agents_.add(wanted.node);
+    const NodeIndex node = wanted.node;
+    agents_.add(node);
     plan::Plan alone = *plan_;
     alone.nodes.clear();
     alone.ranks.clear();
     plan::add_nodes(alone, {wanted.host});
     const auto plan = std::make_shared<const plan::Plan>(std::move(alone));
     auto launcher = parts_.make_launcher(*plan);
-    const NodeIndex node = wanted.node;
-    auto started = launcher ? joining_.start(node, plan, std::move(*launcher), loop_, callbacks_of(node))
-                            : fail(std::move(launcher).error());
+    if (!launcher) return deliver(event::NoAgent{node, std::move(launcher).error()});
+    launchers_.set(node, {plan, std::move(*launcher), NodeIndex(0)});
+    auto started = launchers_.of(node).launcher->start(*plan, loop_, callbacks_of(node));
     if (!started) deliver(event::NoAgent{node, std::move(started).error()});
+  }
+  // It reads no more of it: the agent's next word is for the attempt that follows.
+  void do_it(action::KeepAgent& wanted) {
+    agents_[wanted.node].kept = true;
+    agents_[wanted.node].stream->pause();
   }
   launch::LaunchCallbacks callbacks_of(NodeIndex node) {
     return {
@@ -451,11 +492,10 @@ class Driver {
   // The end.
 
   void reap_agents() {
-    parts_.launcher->child_ended();
-    joining_.child_ended();
+    launchers_.child_ended();
     walltime_.child_ended();
-    std::vector<pid_t> own = parts_.launcher->children();
-    for (const pid_t pid : joining_.children()) own.push_back(pid);
+    std::vector<pid_t> own = launchers_.children();
+    for (const pid_t pid : parts_.kept.processes()) own.push_back(pid);
     for (const pid_t pid : walltime_.children()) own.push_back(pid);
     agents_.reap_members();
     for (const pid_t pid : agents_.pids()) own.push_back(pid);
@@ -466,13 +506,10 @@ class Driver {
     finished_ = true;
     status_->add([](RunStatus& status) { status.flush_lines(std::nullopt); });
     input_.stop();
+    keep_agents();
     const Leftovers::Found left = leftovers_.end({.reap = [this] { reap_agents(); },
                                                   .leaving = [this] { return leaving(); },
-                                                  .stop_launcher =
-                                                      [this] {
-                                                        parts_.launcher->stop();
-                                                        joining_.stop();
-                                                      },
+                                                  .stop_launcher = [this] { launchers_.stop(); },
                                                   .of_ranks = head_.agents_unverified() > 0});
     agent::remove_mpi_leftovers(*plan_);  // of an agent that was killed before it could
     Outcome outcome = head_.conclude({.walltime = walltime_.result(),
@@ -486,11 +523,40 @@ class Driver {
     return outcome;
   }
 
+  // For the next attempt, but those of a command that one of the others may take with it.
+  void keep_agents() {
+    std::set<launch::Launcher*> ending, kept;
+    for (const AgentConnection& agent : agents_)
+      if (const AgentOrigin* origin = launchers_.find(agent.node);
+          origin != nullptr && origin->launcher->shares_fate() && !stays(agent))
+        ending.insert(origin->launcher.get());
+    for (AgentConnection& agent : agents_) {
+      if (!stays(agent)) continue;
+      AgentOrigin origin = launchers_.of(agent.node);
+      agent.connection = -1;
+      if (ending.contains(origin.launcher.get())) {
+        agent.stream->close();
+        continue;
+      }
+      agent.stream->leave_loop();
+      kept.insert(origin.launcher.get());
+      parts_.kept.keep(plan_->nodes.at(static_cast<std::size_t>(agent.node.get())).host.get(),
+                       {std::move(agent.stream), std::exchange(agent.pid, std::nullopt), std::move(origin)});
+    }
+    for (launch::Launcher* launcher : kept) {
+      launcher->leave_loop();
+      launchers_.release(launcher);
+    }
+    leftovers_.spare(parts_.kept.processes());
+  }
+  static bool stays(const AgentConnection& agent) {
+    return agent.kept && agent.stream && agent.stream->fd() >= 0;
+  }
+
   // Agents that have said all or were dismissed, and the processes that started them; where something was
   // staged, also the reapers of agents that were killed, which remove it.
   std::vector<pid_t> leaving() {
-    std::vector<pid_t> out = parts_.launcher->children();
-    for (const pid_t pid : joining_.children()) out.push_back(pid);
+    std::vector<pid_t> out = launchers_.children();
     for (const AgentConnection& agent : agents_)
       if (agent.pid && (head_.may_leave(agent.node) || !plan_->stage.empty())) out.push_back(*agent.pid);
     return out;
@@ -505,8 +571,10 @@ class Driver {
   PlanPtr plan_, shown_;
   const PlanPtr launched_ = plan_;  // the launcher may refer to it to its end
   EventLoop loop_;
-  DriverParts parts_;      // after the loop: the launcher watches descriptors of it to its own end
-  JoinLaunchers joining_;  // likewise
+  DriverParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
+  const std::shared_ptr<launch::Launcher> launcher_;  // of the whole plan
+  Launchers launchers_;                               // after the loop, likewise
+  std::set<const launch::Launcher*> adopted_;         // of an attempt before
   std::optional<StatusQueue> status_;
   WriterWatch files_{loop_,
                      parts_.writer,

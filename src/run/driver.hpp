@@ -18,9 +18,11 @@
 #include "src/process/file_writer.hpp"
 #include "src/record/event_log.hpp"
 #include "src/record/outcome.hpp"
+#include "src/run/after_failure.hpp"
 #include "src/run/collectives.hpp"
 #include "src/run/head_events.hpp"
 #include "src/run/head_status_file.hpp"
+#include "src/run/kept_agents.hpp"
 #include "src/run/run_status.hpp"
 #include "src/run/walltime_watch.hpp"
 
@@ -69,6 +71,8 @@ struct DriverParts {
   std::string scheduler_job = {};       // "Slurm, job 17"; empty outside of a scheduler's job
   std::optional<Rank> input_rank = {};  // that reads our standard input
   KeptPrologs* prologs = nullptr;       // of attempts before, and for those that may follow; null: none may
+  KeptAgents& kept;                     // of attempts before, and for one that may follow
+  AfterFailure agents = AfterFailure::end;
 };
 
 /// Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that

@@ -21,6 +21,7 @@
 #include "src/record/outcome.hpp"
 #include "src/record/rank_step_times.hpp"
 #include "src/record/stragglers.hpp"
+#include "src/run/after_failure.hpp"
 #include "src/run/agent_allgather.hpp"
 #include "src/run/agent_states.hpp"
 #include "src/run/cancellation.hpp"
@@ -61,6 +62,7 @@ struct HeadSettings {
   plan::SecretValues secrets = {};      // not kept of what ranks print
   std::vector<std::string> hosts = {};  // of the allocation
   Reach reach = Reach::allocation;
+  AfterFailure agents_after_failure = AfterFailure::end;
 };
 
 /// What the driver knows of the end.
@@ -242,6 +244,7 @@ class Head {
   void lose(AgentState& agent, ExitCode code, const std::string& why);
   void refuse(AgentState& agent, const std::string& why);
   void gone(AgentState& agent);
+  bool keeps(const AgentState& agent) const;
   const plan::RankPlan* rank_of(AgentState& agent, Rank rank, std::string_view message);
   const plan::RankPlan& rank_plan(Rank rank) const {
     return plan().ranks[static_cast<std::size_t>(rank.get())];

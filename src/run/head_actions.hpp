@@ -29,6 +29,9 @@ struct KeepProlog {  // for a further attempt on that host
   std::string host;
   protocol::from_agent::PrologLeft left;
 };
+struct KeepAgent {  // for a further attempt: it has said all of this one
+  NodeIndex node;
+};
 struct SendSlice {  // to a node that joins
   NodeIndex node;
 };
@@ -125,12 +128,13 @@ struct ShowResized {};
 
 using Action =
     std::variant<action::Send, action::SendSlices, action::SendSlice, action::StartAgent, action::KeepProlog,
-                 action::CloseStream, action::KillAgent, action::WakeAt, action::PlanWithoutPorts,
-                 action::PlanWithInventories, action::PlanJoin, action::StopSelf, action::BeginInput,
-                 action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
-                 action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
-                 action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
-                 action::ShowUsage, action::ShowStragglers, action::WriteMetrics, action::WriteStacks,
-                 action::WriteHostAnswers, action::ShowStopping, action::ShowResized>;
+                 action::KeepAgent, action::CloseStream, action::KillAgent, action::WakeAt,
+                 action::PlanWithoutPorts, action::PlanWithInventories, action::PlanJoin, action::StopSelf,
+                 action::BeginInput, action::InputTaken, action::EndInput, action::AllStarted,
+                 action::WalltimeReport, action::EndWalltime, action::HideSecrets, action::Finish,
+                 action::Record, action::ShowPhase, action::ShowNote, action::ShowLines,
+                 action::ShowUnfinished, action::ShowProgress, action::ShowUsage, action::ShowStragglers,
+                 action::WriteMetrics, action::WriteStacks, action::WriteHostAnswers, action::ShowStopping,
+                 action::ShowResized>;
 
 }  // namespace dlrun::job

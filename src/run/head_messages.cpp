@@ -106,6 +106,7 @@ void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
 }
 
 void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
+  if (agent.outside || agent.given_up) return;  // it has no part in the run
   energy_.take(agent.host, told.usage, now_);
   if (auto line = energy_.metrics_line()) act(action::WriteMetrics{std::move(*line)});
   act(action::ShowUsage{agent.host, told.usage});
@@ -305,10 +306,21 @@ void Head::on(AgentState& agent, const from_agent::Clean& clean) {
 }
 
 void Head::on(AgentState& agent, const from_agent::Done&) {
-  send({agent.node}, to_agent::Bye{});
+  const bool kept = keeps(agent);
+  send({agent.node}, kept ? ToAgent(to_agent::BeginAnew{}) : ToAgent(to_agent::Bye{}));
   agent.done = true;
   times_.agent_done(now_);
   no_answer_from(agent.node);
+  if (!kept) return;
+  act(action::KeepAgent{agent.node});
+  gone(agent);
+}
+
+// One that has failed itself, or had to leave something behind, is worth no second try.
+bool Head::keeps(const AgentState& agent) const {
+  const auto& failed = failures_.first();
+  return settings_.agents_after_failure == AfterFailure::keep && failed && !failures_.interrupted() &&
+         agent.clean && !agent.given_up && (failed->rank || failed->host != agent.host);
 }
 
 void Head::on_closed(AgentState& agent, const event::Closed& closed) {

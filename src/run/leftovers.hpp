@@ -25,7 +25,9 @@ class Leftovers {
   };
 
   /// Processes that are not ours to end.
-  void spare(std::vector<pid_t> processes) { spared_ = std::move(processes); }
+  void spare(const std::vector<pid_t>& processes) {
+    spared_.insert(spared_.end(), processes.begin(), processes.end());
+  }
   /// Returns when nothing is left, or nothing more can be done.
   Found end(const Parts& parts) const;
 

@@ -40,6 +40,7 @@ struct Context {
   HeadStatusFile* status_file = nullptr;  // once there is a run directory
   Json checked = {};                      // what came of launch.check
   KeptPrologs prologs = {};               // for further attempts
+  KeptAgents agents = {};                 // likewise
 };
 
 // What the agents get of a job that is planned, and how it is written down.
@@ -129,6 +130,14 @@ KeptPrologs* prologs_of(const Prepared& job, Context& context) {
   return none ? nullptr : &context.prologs;
 }
 
+// The library of MPI's service by PMIx keeps state in the agent's process.
+AfterFailure agents_after_failure(const Prepared& job) {
+  const bool may_follow = job.plan.attempt <= job.spec.launch.retries;
+  const bool begins_clean =
+      job.plan.mpi != plan::MpiProtocol::native && job.plan.mpi != plan::MpiProtocol::pmix;
+  return may_follow && begins_clean ? AfterFailure::keep : AfterFailure::end;
+}
+
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Context& context) {
   AttemptPlan plans = attempt_plan(job);
   const plan::Plan& plan = *plans.plan;
@@ -169,7 +178,9 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
        .walltime = context.walltime,
        .scheduler_job = scheduler_job_of(job.allocation),
        .input_rank = context.request.input_rank,
-       .prologs = prologs_of(job, context)}));
+       .prologs = prologs_of(job, context),
+       .kept = context.agents,
+       .agents = agents_after_failure(job)}));
   name_wrap(job.spec, outcome);
   hide(secrets, outcome);
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
@@ -334,6 +345,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   TRY(write_run_directory(job, request.installation.data));
   TRY(log::open(request.environment.get(log::kVariable), plan::head_log_path(job.plan)));
   Ran ran = run_attempts(job, std::move(launcher), context);
+  context.agents.dismiss();
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   const RecordedJob recorded{job.plan, job.spec, job.allocation, job.adapter.source};
   Json sources = provenance(recorded, request.environment, report.outcome.provenance);

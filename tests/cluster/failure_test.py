@@ -45,7 +45,7 @@ class Failure(support.Case):
 
     def test_a_retry_sets_up_its_new_node_alone(self):
         """The node that stays takes over what its setup lines left; the spare one has its own."""
-        script = ('echo "$(hostname) $LEFT" >>starts; [ $DLRUN_ATTEMPT = 2 ] && exit 0; '
+        script = ('echo "$(hostname) $LEFT" >>starts; echo $PPID >>agents-$(hostname); [ $DLRUN_ATTEMPT = 2 ] && exit 0; '
                   'while [ $(wc -l <starts) -lt 2 ]; do sleep 0.1; done; [ $DLRUN_RANK = 1 ] && kill -9 $PPID; sleep 1000')
         code, _, err = self.run_on(*self.prefix, DLRUN, "--allocation", "a.json", "--run-dir", "run", "--nodes", "2", "--tasks-per-node",
                                    "1", "--retries", "1", "--set", "launch.grace=1s", "--set",
@@ -57,6 +57,8 @@ class Failure(support.Case):
         starts = lines("starts")
         self.assertEqual([line.split()[0] for line in sorted(starts)], ["n1", "n1", "n2", "n3"])
         self.assertEqual(len(set(starts)), 3, starts)
+        # The agent that was killed is a task of the same srun as the other; by ssh each has a session of its own.
+        self.assertEqual(len(set(lines("agents-n1"))), 2 if self.slurm else 1)
 
     def job(self, extra="", limit="0s"):
         """dlrun in a Slurm job with two ranks on each of four nodes, once all of them run."""

@@ -116,9 +116,10 @@ class Failure(support.Case):
         self.assertIn("worker 2 (rank 2)", err)
 
     def test_retries_are_as_many_as_were_asked_for_also_on_the_only_node(self):
-        script = "echo x >>tries; [ $(wc -l <tries) = 4 ]"
+        script = "echo $PPID >>tries; [ $(wc -l <tries) = 4 ]"
         code, _, err = self.plain(script, "--retries", "5")
         self.assertEqual(code, 0, err)
+        self.assertEqual(len(set(self.read("tries").splitlines())), 1, "the agent serves all of them")
         self.assertEqual((len(self.read("tries").splitlines()), len(self.record()["attempts"])), (4, 4))
         self.assertNotIn("without", err)
 

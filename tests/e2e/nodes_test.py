@@ -89,7 +89,7 @@ class Nodes(support.Case):
         self.none_left()
 
     def test_a_lost_node_is_replaced_by_a_spare(self):
-        script = 'if [ $DLRUN_ATTEMPT = 1 ]; then echo running; sleep 1000; fi; echo attempt $DLRUN_ATTEMPT on $DLRUN_NODE'
+        script = 'echo $PPID >agent-$DLRUN_ATTEMPT-$DLRUN_RANK; if [ $DLRUN_ATTEMPT = 1 ]; then echo running; sleep 1000; fi; echo attempt $DLRUN_ATTEMPT on $DLRUN_NODE'
         self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
         process = self.start("--allocation", "three.json", "--via", "local", "--nodes", "2", "--retries", "2", "--run-dir", "run",
                              "--set", "launch.check=quick", "--framework", "plain", "--", "sh", "-c", script)
@@ -107,6 +107,10 @@ class Nodes(support.Case):
         self.assertEqual([attempt["exit_code"] for attempt in record["attempts"]], [71, 0])
         self.assertEqual([rank["host"] for rank in record["attempts"][1]["ranks"]], ["a2", "a3"])
         self.assertTrue(self.exists("run/attempts/1/plan.json"))
+        lost, stays, of_a2, of_a3 = (self.read(f"agent-{attempt}-{rank}") for attempt in (1, 2) for rank in (0, 1))
+        self.assertEqual(of_a2, stays, "the agent of a2 serves both attempts")
+        self.assertNotIn(of_a3, (lost, stays))
+        self.assertEqual([event["host"] for event in self.events() if event["event"] == "agent_kept"], ["a2"])
         # As launch.check remembers nodes that failed its checks; it found none here.
         self.assertEqual(record["node_check"]["left_out"], [])
         self.assertEqual(os.listdir(os.path.join(self.folder, "state/dlrun/bad-nodes/none")), ["a1.json"])

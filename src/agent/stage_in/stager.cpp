@@ -35,11 +35,11 @@ Result<Json> survey_all(const std::vector<plan::StageIn>& items, std::vector<Sou
 
 }  // namespace
 
-Stager::Stager(EventLoop& loop, std::optional<Token> own, CleanupList cleanup, Environment environment,
-               Tell tell)
+Stager::Stager(EventLoop& loop, std::optional<Token> own, std::shared_ptr<CleanupList> cleanup,
+               Environment environment, Tell tell)
     : loop_(loop),
       own_(own),
-      cleanup_(std::make_shared<CleanupList>(std::move(cleanup))),
+      cleanup_(std::move(cleanup)),
       environment_(std::move(environment)),
       tell_(std::move(tell)) {}
 

@@ -24,7 +24,8 @@ class Stager {
  public:
   using Tell = std::function<void(Event)>;
   /// `own`: the token of the run, where the agent was given one.
-  Stager(EventLoop& loop, std::optional<Token> own, CleanupList cleanup, Environment environment, Tell tell);
+  Stager(EventLoop& loop, std::optional<Token> own, std::shared_ptr<CleanupList> cleanup,
+         Environment environment, Tell tell);
 
   void begin(const action::PrepareNode& prepare);
   void perform(const action::SurveyStage&);

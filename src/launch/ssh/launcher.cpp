@@ -25,8 +25,8 @@ class SshLauncher final : public Launcher {
       : settings_(settings), own_(std::move(own)), table_(table) {}
 
   ~SshLauncher() override {
-    if (loop_ == nullptr) return;
-    loop_->unwatch(shared_->bell().fd());
+    leave_loop();
+    if (waiting_.empty()) return;
     shared_->alarm.ring();
     shared_->await_threads(kEnd);
   }
@@ -34,8 +34,6 @@ class SshLauncher final : public Launcher {
   std::string_view name() const override { return "ssh"; }
 
   Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
-    loop_ = &loop;
-    callbacks_ = std::move(callbacks);
     const Seconds timeout = std::max(settings_.timeout - kHeadMargin, settings_.timeout / 2);
     const Ticks deadline =
         std::chrono::steady_clock::now() + std::chrono::duration_cast<Ticks::duration>(timeout);
@@ -45,12 +43,22 @@ class SshLauncher final : public Launcher {
     for (const plan::NodePlan& node : plan.nodes)
       waiting_.push_back(
           {node.index, node.host.get(), program, copy, settings_.ssh, deadline, plan.limits.lost_after});
-    loop.watch(shared_->bell().fd(), POLLIN, [this](short) { hear(); });
+    join_loop(loop, std::move(callbacks));
     for (int i = 0; i < settings_.fan_out; ++i) start_next();
     return {};
   }
 
   std::string last_words(NodeIndex node) const override { return shared_->last_words(node); }
+
+  void leave_loop() override {
+    if (loop_ != nullptr) loop_->unwatch(shared_->bell().fd());
+    loop_ = nullptr;
+  }
+  void join_loop(EventLoop& loop, LaunchCallbacks callbacks) override {
+    loop_ = &loop;
+    callbacks_ = std::move(callbacks);
+    loop.watch(shared_->bell().fd(), POLLIN, [this](short) { hear(); });
+  }
 
  private:
   Result<std::shared_ptr<const std::string>> packed(const plan::Plan& plan) const {

@@ -191,6 +191,7 @@ class Bench {
   static std::string text(const action::CloseRanks&) { return "close ranks"; }
   static std::string text(const action::AwaitWrites&) { return "await writes"; }
   static std::string text(const action::AwaitDrained&) { return "await drained"; }
+  static std::string text(const action::BeginAnew&) { return "begin anew"; }
   static std::string text(const action::Exit& exit) { return fmt::format("exit {}", to_int(exit.code)); }
 
   Agent agent_;

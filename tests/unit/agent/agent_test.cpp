@@ -350,6 +350,21 @@ TEST_CASE("ranks that end in order end the node: strays, output, files, and the 
   CHECK(bench.on(event::ShutdownDue{}) == "exit 0");
 }
 
+TEST_CASE("an agent that has ended everything may serve another attempt, and one that has not may not") {
+  Bench bench;
+  bench.run();
+  CHECK(bench.says(to_agent::BeginAnew{}).find("message 'begin_anew' from the head is out of order") !=
+        std::string::npos);
+  Bench ended;
+  ended.run();
+  ended.exited(0, 3);
+  ended.exited(1, 0);
+  ended.on(event::StraysGone{});
+  ended.on(event::RanksClosed{});
+  ended.on(event::WritesDone{});
+  CHECK(ended.says(to_agent::BeginAnew{}) == "begin anew");
+}
+
 TEST_CASE("a rank's failure is told before the others are ended") {
   Bench bench;
   bench.run();

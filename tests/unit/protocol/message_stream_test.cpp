@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -105,6 +106,44 @@ TEST_CASE("what a peer said before it went is heard, also where we were still wr
   stream.send({{{"type", "bye"}}});
   REQUIRE(loop.run().has_value());
   CHECK(heard == std::vector<std::string>{"exited", "done", "closed"});
+}
+
+TEST_CASE("a stream goes on in another loop, with what it has read and what it is still to send") {
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  std::vector<std::string> heard;
+  std::optional<EventLoop> first(std::in_place);
+  MessageStream stream(*first, UniqueFd(fds[0]), UniqueFd(),
+                       {.message =
+                            [&](const Message& message) {
+                              heard.push_back("first " + std::string(message.type()));
+                              stream.pause();
+                              first->stop();
+                            },
+                        .closed = {},
+                        .drained = {}});
+  const std::string done = encode({{{"type", "done"}}}), ready = encode({{{"type", "ready"}}});
+  const std::string begun = done + ready.substr(0, 5);
+  REQUIRE(::write(fds[1], begun.data(), begun.size()) == static_cast<ssize_t>(begun.size()));
+  REQUIRE(first->run().has_value());
+  stream.leave_loop();
+  first.reset();
+  stream.send({{{"type", "slice"}}, std::string(1000000, 'x')});
+  CHECK(stream.queued() > 0);
+  REQUIRE(::write(fds[1], ready.data() + 5, ready.size() - 5) == static_cast<ssize_t>(ready.size() - 5));
+  EventLoop second;
+  stream.join_loop(second, {.message = [&](const Message& message) { heard.emplace_back(message.type()); },
+                            .closed = {},
+                            .drained = [&] { second.stop(); }});
+  std::size_t received = 0;
+  MessageStream peer(second, UniqueFd(fds[1]), UniqueFd(),
+                     {.message = [&](const Message& message) { received = message.body.size(); },
+                      .closed = {},
+                      .drained = {}});
+  REQUIRE(second.run().has_value());
+  while (received == 0 || heard.size() < 2) REQUIRE(second.turn().has_value());
+  CHECK(received == 1000000);
+  CHECK(heard == std::vector<std::string>{"first done", "ready"});
 }
 
 TEST_CASE("a stream that is paused reads nothing and loses nothing, and its writer may go meanwhile") {

@@ -72,6 +72,7 @@ inline const std::vector<Sample>& sample_messages() {
       to(to_agent::InputEnd{}, R"({"type":"input_end"})"),
       to(to_agent::Alive{}, R"({"type":"alive"})"),
       to(to_agent::Bye{}, R"({"type":"bye"})"),
+      to(to_agent::BeginAnew{}, R"({"type":"begin_anew"})"),
       from(from_agent::Ready{4711, "1.2.3", 7},
            R"({"type":"ready","pid":4711,"version":"1.2.3","protocol":7})"),
       from(from_agent::Inventory{{8, {{"0", "1"}}, "NVML: 2 GPUs"}},

@@ -45,6 +45,39 @@ void tell_stacks(World& world, const std::vector<int>& nodes) {
 
 }  // namespace
 
+TEST_CASE("where another attempt may follow, agents are kept for it once nothing of this one is left") {
+  HeadSettings settings{.launcher = "ssh", .own_host = "login"};
+  settings.agents_after_failure = AfterFailure::keep;
+  World world(World::plan_of(3, 1), settings);
+  world.start();
+  world.close(1);  // its node is lost
+  world.say(2, from::Done{});
+  CHECK(world.sent<to::BeginAnew>(2).empty());  // it did not say that it has left nothing
+  world.say(0, from::Clean{});
+  world.say(0, from::Done{});
+  CHECK(world.sent<to::BeginAnew>(0).size() == 1);
+  CHECK(world.sent<to::Bye>(0).empty());
+  REQUIRE(world.actions<action::KeepAgent>().size() == 1);
+  CHECK(world.actions<action::KeepAgent>()[0].node == NodeIndex(0));
+  world.close(2);
+  CHECK(world.finished());
+  CHECK(world.outcome().exit_code == to_int(ExitCode::lost));
+}
+
+TEST_CASE("agents of a run that ends well, or is told to end, are not kept") {
+  HeadSettings settings{.launcher = "ssh", .own_host = "login"};
+  settings.agents_after_failure = AfterFailure::keep;
+  for (const bool well : {true, false}) {
+    World world(World::plan_of(1, 1), settings);
+    world.start();
+    if (!well) world.signal(SIGTERM);
+    world.end_well();
+    CHECK(world.sent<to::Bye>(0).size() == 1);
+    CHECK(world.actions<action::KeepAgent>().empty());
+    CHECK(world.finished());
+  }
+}
+
 TEST_CASE("the first failing rank is the verdict, and the others are told to stop after a moment") {
   World world(World::plan_of(2, 2));
   world.start();
