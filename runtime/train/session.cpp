@@ -11,7 +11,6 @@
 
 #include "runtime/base/checksum.hpp"
 #include "runtime/base/mapped_faults.hpp"
-#include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/cpu/arithmetic.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/init_weights.hpp"
@@ -242,8 +241,7 @@ class Session {
     if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
     if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
-    if (prepared_.on_gpu == nullptr)
-      return check_allreduce_without_gpu(TRY(choose_allreduce(environment_, spec_.allreduce.choice)));
+    if (prepared_.on_gpu == nullptr) return {};
     const std::string how =
         TRY(connect_gpus(*prepared_.on_gpu, prepared_.device, *prepared_.comm, spec_, environment_));
     if (!how.empty()) reporter_->note(how);
