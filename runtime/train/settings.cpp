@@ -110,6 +110,8 @@ Settings settings_of(const TrainSpec& spec) {
   out["data.std"] = text_of(spec.conversion.std_dev);
   if (spec.data.source && spec.data.source->holds_numbers()) {
     if (const std::string axes = spec.data.source->axes(); !axes.empty()) out["data.axes"] = axes;
+    if (const int bits = spec.data.source->bit_depth(); bits != 8)
+      out["data.bit-depth"] = fmt::format("{}", bits);
     out["data.scale"] = fmt::format("{}", spec.conversion.scale);
     out["data.transform"] = spec.conversion.transform == NumberScaling::Transform::log1p ? "log1p" : "none";
   }
