@@ -75,6 +75,7 @@ Result<void> GradientExchange::start(std::size_t bucket) {
                ? Result<void>{}
                : sums_->start(engine_->buckets()[bucket].offset, engine_->buckets()[bucket].length);
   if (accumulated_) accumulated_->add_to(gradients(bucket));
+  if (exchange_ == Exchange::alone) return {};
   if (scatters())
     return comm_->reduce_scatter_start(gradients(bucket), engine_->sharded()->borders()[bucket], dtype_);
   if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
@@ -105,6 +106,7 @@ Result<void> GradientExchange::finish_over_data() {
     return comm_->wait_all();
   }
   if (accumulated_) accumulated_->add_to(engine_->spare_slots());
+  if (exchange_ == Exchange::alone) return {};
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
   const bool whole = travels_whole() && !scatters() && engine_->reducing() == nullptr;
   TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));

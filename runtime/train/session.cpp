@@ -19,6 +19,7 @@
 #include "runtime/train/startup.hpp"
 #include "runtime/train/stop_request.hpp"
 #include "runtime/train/stop_signal.hpp"
+#include "runtime/train/sync_section.hpp"
 #include "runtime/train/trainer.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
@@ -202,6 +203,7 @@ class Session {
     reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
     TRY(check_shards());
     TRY(check_sharded_state());
+    TRY(check_sync(spec_, *prepared_.engine, *prepared_.comm));
     const Position position = TRY(start_position());
     return Start{position, TRY(shards_of_training())};
   }

@@ -1,6 +1,7 @@
 // See settings.hpp.
 #include "runtime/train/settings.hpp"
 
+#include "runtime/train/sync_section.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -105,6 +106,7 @@ Settings settings_of(const TrainSpec& spec) {
   out["label-smoothing"] = fmt::format("{}", spec.label_smoothing);
   if (spec.measure) out["loss"] = spec.measure->text();
   out["precision"] = std::string(runtime::name_of(spec.precision));
+  out["sync"] = text_of(spec.sync);
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
   out["data.std"] = text_of(spec.conversion.std_dev);

@@ -14,6 +14,7 @@
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
+#include "runtime/train/sync_section.hpp"
 #include "runtime/train/tensor_checks.hpp"
 #include "src/base/units.hpp"
 
@@ -200,7 +201,8 @@ std::uint64_t job_checksum(const TrainSpec& spec, int tensor) {
   const std::string recipe =
       fmt::format("{} {} {} {} {}{}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing,
                   spec.ema.value_or(0), spec.mixup.value_or(0), in_parts ? " sharded" : "") +
-      (spec.measure ? " " + spec.measure->text() : std::string());
+      (spec.measure ? " " + spec.measure->text() : std::string()) +
+      (spec.sync ? " " + text_of(spec.sync) : std::string());
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", tensor, recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),

@@ -25,6 +25,9 @@ Result<void> check_tensor_settings(const TrainSpec& spec, const TensorRank& rank
   if (spec.optimizer.state == OptimizerSpec::State::sharded)
     return no_form("train.optimizer.state is sharded: the two do not go together so far",
                    "remove parallel.tensor, or set train.optimizer.state to replicated");
+  if (spec.sync)
+    return no_form("train.sync is set: the parts of a model sum in each step",
+                   "remove train.sync or parallel.tensor");
   if (spec.parameter_server)
     return no_form("train.parameter-server is set: servers have whole models",
                    "remove train.parameter-server or parallel.tensor");
