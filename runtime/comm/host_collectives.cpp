@@ -9,7 +9,7 @@ namespace dlrun::runtime {
 // and one barrier of the ranks per step costs less than one per bucket: such sums wait for wait_all().
 Result<void> HostCollectives::allreduce_start(std::span<float> data, CommDtype dtype) {
   if (link_.size() == 1) return {};
-  if (dtype != CommDtype::f32 && !choice_.is_auto() &&
+  if (dtype != CommDtype::f32 && !suits_nodes() &&
       choice_.algorithm->dtypes == AllreduceAlgorithm::Dtypes::f32_only)
     return fail(Error{
         .kind = ErrorKind::usage,
@@ -29,8 +29,9 @@ Result<void> HostCollectives::parameter_server_allreduce_start(std::span<const S
   thread_.post([this, all = std::vector<ServedPiece>(pieces.begin(), pieces.end())] {
     std::size_t floats = 0;
     for (const ServedPiece& piece : all) floats += piece.data.size();
-    return traced("parameter servers", floats,
-                  [&] { return parameter_server_allreduce(link_, all, scratch_); });
+    return traced("parameter servers", floats, [&] {
+      return nodes_ ? nodes_->serve(all, scratch_) : parameter_server_allreduce(link_, all, scratch_);
+    });
   });
   return {};
 }
@@ -111,6 +112,7 @@ Result<void> HostCollectives::traced(const char* what, std::size_t floats,
 
 Result<void> HostCollectives::run_allreduce(std::span<float> data, CommDtype dtype) {
   if (choice_.is("mpi") && library_) return library_(data);
+  if (nodes_) return nodes_->allreduce(data, dtype, scratch_);
   if (!choice_.is_auto() && choice_.algorithm->run != nullptr)
     return choice_.algorithm->run(link_, data, dtype, scratch_);
   return allreduce_by_size(link_, data, dtype, scratch_);

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "runtime/base/trace.hpp"
 #include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/comm/allreduce/allreduce.hpp"
+#include "runtime/comm/allreduce/node_sums.hpp"
 #include "runtime/comm/allreduce/partition.hpp"
 #include "runtime/comm/job_thread.hpp"
 #include "runtime/comm/transport/shared_memory.hpp"
@@ -26,7 +28,12 @@ class HostCollectives {
 
   /// Memory that all ranks see, of SharedMemoryAllreduce::bytes(ranks).
   void share(void* memory) { shared_.emplace(memory, link_.rank(), link_.size()); }
-  bool may_share() const { return link_.size() > 1 && choice_.is_auto(); }
+  bool may_share() const { return link_.size() > 1 && suits_nodes(); }
+  /// Whether sums may be made inside nodes first.
+  bool suits_nodes() const { return choice_.is_auto() || choice_.is("hierarchical"); }
+  void sum_by_nodes(std::unique_ptr<NodeSums> sums) { nodes_ = std::move(sums); }
+  /// Null where they are not.
+  const NodeSums* node_sums() const { return nodes_.get(); }
   bool shared() const { return shared_.has_value(); }
   const AllreduceChoice& choice() const { return choice_; }
   void set_trace(Trace& trace) { trace_ = &trace; }
@@ -72,6 +79,7 @@ class HostCollectives {
   AllreduceChoice choice_;
   LibraryAllreduce library_;
   std::optional<SharedMemoryAllreduce> shared_;
+  std::unique_ptr<NodeSums> nodes_;
   std::vector<Deferred> deferred_;
   std::vector<TreeTerms> deferred_trees_;
   std::vector<DeferredParts> deferred_parts_;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "runtime/comm/share_memory.hpp"
 #include "runtime/comm/transport/group_link.hpp"
 
 namespace dlrun::runtime {
@@ -54,6 +55,30 @@ std::vector<int> HostCommunicator::whole_world(int ranks) {
   std::vector<int> out(static_cast<std::size_t>(ranks));
   std::iota(out.begin(), out.end(), 0);
   return out;
+}
+
+Result<void> HostCommunicator::sum_by_nodes(std::span<const std::uint64_t> node_of) {
+  if (!collectives_->suits_nodes()) return {};
+  auto groups = node_groups_of(node_of, rank());
+  if (!groups && !collectives_->choice().is_auto()) return tl::unexpected(std::move(groups).error());
+  if (!groups || groups->inside.size() == 1 || groups->across.size() == 1) return {};
+  const auto node = TRY(split(groups->inside.front(), rank()));
+  auto memory = TRY(share_memory(*this, *node, SharedMemoryAllreduce::bytes(node->size())));
+  if (memory)
+    collectives_->sum_by_nodes(
+        std::make_unique<NodeSums>(world_->link, std::move(*groups), std::move(*memory)));
+  else if (!collectives_->choice().is_auto())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = collectives_->choice().text() + ", but the ranks of a node cannot share memory",
+                      .hint = "set it to auto, or start the ranks of a node in one container"});
+  return {};
+}
+
+std::string HostCommunicator::nodes_text() const {
+  const NodeSums* const sums = collectives_->node_sums();
+  return sums == nullptr ? std::string()
+                         : fmt::format(", sums inside nodes first ({} nodes of {} ranks)", sums->nodes(),
+                                       sums->ranks_per_node());
 }
 
 Result<std::unique_ptr<Communicator>> HostCommunicator::split(int color, int key) {

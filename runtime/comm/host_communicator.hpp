@@ -63,6 +63,12 @@ class HostCommunicator : public Communicator {
   void use(HostCollectives& collectives, const World& world, std::vector<int> members);
   static std::vector<int> whole_world(int ranks);
 
+  /// Sums are made inside nodes first, where there are several nodes with several ranks each, as many on all.
+  /// An Error where the job asks for that, and the nodes are others. All ranks call it, after use().
+  Result<void> sum_by_nodes(std::span<const std::uint64_t> node_of);
+  /// "; sums inside nodes first (4 nodes of 2 ranks)", or nothing
+  std::string nodes_text() const;
+
  private:
   class Group;
   HostCollectives* collectives_ = nullptr;

@@ -10,7 +10,7 @@
 #include "runtime/comm/allreduce/nodes.hpp"
 #include "runtime/comm/host_communicator.hpp"
 #include "runtime/comm/pmi/client.hpp"
-#include "runtime/comm/transport/common_memory.hpp"
+#include "runtime/comm/share_memory.hpp"
 #include "runtime/comm/transport/connect_to_rank.hpp"
 #include "runtime/comm/transport/socket_transport.hpp"
 
@@ -66,25 +66,19 @@ class OwnCommunicator final : public HostCommunicator {
     use(collectives_, {*this, link_, thread_}, whole_world(link_.size()));
   }
 
-  // Where all ranks are on one node, and all can open what rank 0 has made.
+  // Where all ranks are on one node, and all can open what rank 0 has made; or in each of several nodes.
   Result<void> share_memory(const Environment& environment) {
     const auto nodes = TRY(gather_nodes(*this, environment));
-    if (!collectives_.may_share() || std::count(nodes.begin(), nodes.end(), nodes.front()) != size())
-      return {};
-    auto memory = TRY(open_common_memory());
-    const std::byte own{memory ? std::uint8_t{1} : std::uint8_t{0}};
-    std::vector<std::byte> all(static_cast<std::size_t>(size()));
-    TRY(allgather(std::span(&own, 1), all));
-    if (std::count(all.begin(), all.end(), std::byte{1}) != size()) return {};
-    memory_ = std::move(*memory);
-    memory_->close_descriptor();
-    collectives_.share(memory_->data());
+    if (std::count(nodes.begin(), nodes.end(), nodes.front()) != size()) return sum_by_nodes(nodes);
+    if (!collectives_.may_share()) return {};
+    memory_ = TRY(runtime::share_memory(*this, *this, SharedMemoryAllreduce::bytes(size())));
+    if (memory_) collectives_.share(memory_->data());
     return {};
   }
 
   std::string description() const override {
     return collectives_.shared() ? "dlrun's own links, allreduce through shared memory"
-                                 : "dlrun's own links over TCP";
+                                 : "dlrun's own links over TCP" + nodes_text();
   }
   std::string note() const override {
     return why_.empty() ? why_ : fmt::format("no MPI ({}): ranks use {}", why_, description());
@@ -101,19 +95,6 @@ class OwnCommunicator final : public HostCommunicator {
   }
 
  private:
-  // Outer Error: the ranks cannot talk. Inner one: this rank has no such memory.
-  Result<Result<CommonMemory>> open_common_memory() {
-    CommonMemory::Ticket ticket;
-    Result<CommonMemory> made = fail(Error{});
-    if (rank() == 0) {
-      made = CommonMemory::make(SharedMemoryAllreduce::bytes(size()));
-      if (made) ticket = made->ticket();
-    }
-    TRY(broadcast(std::as_writable_bytes(std::span(&ticket, 1)), 0));
-    if (rank() == 0) return made;
-    return CommonMemory::open(ticket);
-  }
-
   PmiClient pmi_;
   std::string why_;
   std::optional<CommonMemory> memory_;

@@ -18,6 +18,8 @@ class DataSource {
   virtual SampleKind kind() const { return SampleKind::image; }
   /// Whether samples are numbers as they are, and not bytes of pixels.
   virtual bool holds_numbers() const { return false; }
+  /// Bits of a channel of an image. Those of 16 are numbers as they are.
+  virtual int bit_depth() const { return 8; }
   /// Whether a sample has numbers to be told in place of a class.
   virtual bool has_targets() const { return false; }
   /// What the axes of a sample are, where the job says so.

@@ -1,9 +1,11 @@
 // cosmoflow: predicts cosmological parameters from maps of matter in a cube (Mathuriya et al., "CosmoFlow:
-// Using Deep Learning to Learn the Universe at Scale"), in the form of MLPerf HPC: five layers of 3x3x3
-// windows with 32 to 512 filters, each halved by max pooling, and two layers of 128 and 64 numbers with
-// dropout (8,907,556 parameters for four targets from 4x128x128x128 numbers; see its test). Its last layer
-// gives the numbers as they are, where MLPerf's has 1.2 tanh. For smaller cubes there are fewer layers: as
-// many as halve the cube to no less than four.
+// Using Deep Learning to Learn the Universe at Scale"), in the form of MLPerf HPC since version 1.0
+// (mlcommons/hpc, cosmoflow/models/cosmoflow.py and configs/cosmo.yaml; version 0.7 had windows of 2x2x2):
+// five layers of 3x3x3 windows with 32 to 512 filters, each halved by max pooling, and two layers of 128 and
+// 64 numbers with dropout of 0.5 (8,907,556 parameters for four targets from 4x128x128x128 numbers; see its
+// test). The slope of its leaky ReLUs is Keras's 0.3. Its last layer gives the numbers as they are, where
+// MLPerf's has 1.2 tanh. For smaller cubes there are fewer layers: as many as halve the cube to no less than
+// four.
 #include <algorithm>
 
 #include "runtime/models/models.hpp"

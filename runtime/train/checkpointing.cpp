@@ -200,8 +200,9 @@ Result<void> Checkpointing::next_phase(Reporter& reporter) {
 }
 
 Result<void> Checkpointing::after_step(const Engine& engine, const Position& position, const StepTotals& step,
-                                       Reporter& reporter) {
+                                       Reporter& reporter, Weights weights) {
   pending_ = pending_ || step.requests.save || due(position);
+  if (weights == Weights::own) return {};
   // While the one before is still being written, this one waits for a later step.
   if (!parts_) {
     TRY(tell(writer_->poll(), reporter));

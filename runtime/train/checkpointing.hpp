@@ -47,9 +47,11 @@ class Checkpointing {
   /// In parts, before a step ends: whether this rank is writing, and whether it wants a checkpoint by now.
   bool is_writing() const { return parts_ && parts_->writer.busy(); }
   bool wants_one() const { return parts_ && group_->rank() == 0 && due_by_time(); }
-  /// After each step: writes where one is due or asked for, and tells of those that got done.
+  /// After each step: writes where one is due or asked for, and tells of those that got done. Where ranks
+  /// have weights of their own, it waits for a step after which they have not.
+  enum class Weights { equal, own };
   Result<void> after_step(const Engine& engine, const Position& position, const StepTotals& step,
-                          Reporter& reporter);
+                          Reporter& reporter, Weights weights = Weights::equal);
   /// Starts the write of the run's last state, unless that is saved already.
   Result<void> begin_last(const Engine& engine, const Position& position, Reporter& reporter);
   /// Waits for what is being written.

@@ -12,6 +12,8 @@ namespace {
 using yaml::Fields;
 using yaml::Node;
 
+// As those of images of 8 bits, they are 0 to 1 for the model.
+constexpr double kDeepScale = 1.0 / 65535;
 constexpr double kMaxNumber = 1e30, kMinStd = 1e-30;
 
 // A number per channel, or one for all. Where the files alone tell how many there are, any number of them.
@@ -34,7 +36,8 @@ Result<std::vector<double>> read_per_channel(Fields& data, std::string_view key,
 // Of samples that are numbers as they are: nothing of images applies.
 Result<void> read_number_scaling(Fields& data, TrainSpec& out) {
   static const std::vector<std::string> transforms{"none", "log1p"};
-  out.conversion.scale = TRY(data.number_or("scale", 1, -kMaxNumber, kMaxNumber));
+  const double usual = out.data.source->bit_depth() == 16 ? kDeepScale : 1;
+  out.conversion.scale = TRY(data.number_or("scale", usual, -kMaxNumber, kMaxNumber));
   out.conversion.transform =
       static_cast<NumberScaling::Transform>(TRY(data.choice_or("transform", 0, transforms)));
   out.decoding.memory = std::min(out.decoding.memory, TRY(data.size_or("memory", out.decoding.memory)));

@@ -82,6 +82,7 @@ Result<void> GradientExchange::start(std::size_t bucket) {
 }
 
 Result<void> GradientExchange::send(std::size_t bucket) {
+  if (exchange_ == Exchange::alone) return {};
   if (scatters())
     return comm_->reduce_scatter_start(gradients(bucket), engine_->sharded()->borders()[bucket], dtype_);
   if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
@@ -133,6 +134,7 @@ Result<void> GradientExchange::finish_over_data() {
     return comm_->wait_all();
   }
   if (accumulated_) accumulated_->add_to(engine_->spare_slots());
+  if (exchange_ == Exchange::alone) return {};
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
   const bool whole = travels_whole() && !scatters() && engine_->reducing() == nullptr;
   TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));

@@ -38,6 +38,9 @@ class GradientExchange {
   ShardsOfRank shards() const;
   /// The batches of an update: as many per shard as the job accumulates.
   ShardsOfRank batches() const;
+  /// From now on: whether gradients are summed over the ranks, or stay this rank's own.
+  enum class Exchange { together, alone };
+  void set_exchange(Exchange exchange) { exchange_ = exchange; }
   /// The ranks are others: so are this rank's shards.
   Result<void> regroup();
   /// The engine's next batch is this one, the step's first one for this rank where it begins its range.
@@ -76,7 +79,8 @@ class GradientExchange {
   Engine* engine_;
   Communicator* comm_;
   CommDtype dtype_;
-  int accumulate_;                   // batches per rank or shard and update
+  int accumulate_;  // batches per rank or shard and update
+  Exchange exchange_ = Exchange::together;
   std::vector<PlacedSlice> slices_;  // by offset; server is a rank here
   std::vector<ServerLoad> loads_;
   std::unique_ptr<ShardSums> sums_;  // where there are shards

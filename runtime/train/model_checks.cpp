@@ -20,6 +20,9 @@ Result<void> check_common_settings(const TrainSpec& spec, std::string_view key, 
   if (spec.parameter_server)
     return no_form(key, "train.parameter-server is set: servers have whole models",
                    fmt::format("remove train.parameter-server or {}", key));
+  if (spec.sync)
+    return no_form(key, "train.sync is set: the parts of a model sum in each step",
+                   fmt::format("remove train.sync or {}", key));
   return {};
 }
 

@@ -204,6 +204,7 @@ Result<std::string> evaluate_folder(const SavedModel& model, const Flags& flags)
     if (shape.targets > 0) defaults.erase("classes");
     if (const auto axes = model.manifest.settings.find("data.axes"); axes != model.manifest.settings.end())
       defaults["axes"] = axes->second;
+    if (model.reads_deep_images()) defaults["bit-depth"] = "16";
   }
   if (model.evaluation.centre_crop)
     defaults["centre-crop"] = fmt::format("{}", *model.evaluation.centre_crop);
@@ -304,7 +305,8 @@ Result<std::string> run_model_command(const std::vector<std::string>& all) {
         fmt::format("--predict is for images, and {} is a language model", model.manifest.identity.model),
         "use --sample TEXT");
   if (images.empty())
-    return wrong_option(model.reads_numbers() ? "--predict needs .npy files" : "--predict needs images");
+    return wrong_option(model.reads_numbers() && !model.reads_deep_images() ? "--predict needs .npy files"
+                                                                            : "--predict needs images");
   if (model.reads_numbers()) return predict_numbers(model, images);
   return predict(model, images);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/data/images/deep_png.hpp"
 #include "runtime/data/numbers/npy_array.hpp"
 #include "runtime/data/numbers/number_samples.hpp"
 #include "runtime/graph/target_measure.hpp"
@@ -41,8 +42,19 @@ Result<SampleAxes> axes_of(const SavedModel& model, std::size_t axes) {
   return out;
 }
 
+Result<NumberSamples> open_deep_image(const SavedModel& model, const std::string& file) {
+  const InputShape& wanted = model.manifest.identity.shape;
+  const auto image = TRY(open_deep_png(file));
+  const SampleAxes axes = axes_of_deep_png(*image);
+  if (is_sample(axes.shape_of(std::span(image->shape()).subspan(1)), wanted))
+    return NumberSamples({image}, axes);
+  return bad_input(file, fmt::format("is not an image of {} x {} x {} numbers, as the model reads them",
+                                     wanted.channels, wanted.height, wanted.width));
+}
+
 // A file is one sample, or many along its first axis: what fits the model's shape.
 Result<NumberSamples> open_samples(const SavedModel& model, const std::string& file) {
+  if (model.reads_deep_images()) return open_deep_image(model, file);
   const InputShape& wanted = model.manifest.identity.shape;
   const auto set = std::make_shared<const FileSet>(TRY(FileSet::open({file})));
   for (const Rows rows : {Rows::whole_file, Rows::along_first_axis}) {

@@ -28,6 +28,8 @@ struct SavedModel {
   bool is_language() const { return manifest.identity.shape.kind == SampleKind::tokens; }
   /// Whether its samples are arrays of numbers, and not images.
   bool reads_numbers() const { return manifest.settings.contains("data.scale"); }
+  /// Images of 16 bits per channel, which are numbers.
+  bool reads_deep_images() const { return manifest.settings.contains("data.bit-depth"); }
   bool is_gan() const;
   /// The same for sequences of so many positions at most, where the model takes shorter ones than it was
   /// trained on: they cost less.

@@ -11,7 +11,6 @@
 
 #include "runtime/base/checksum.hpp"
 #include "runtime/base/mapped_faults.hpp"
-#include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/cpu/arithmetic.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/init_weights.hpp"
@@ -21,6 +20,7 @@
 #include "runtime/train/startup.hpp"
 #include "runtime/train/stop_request.hpp"
 #include "runtime/train/stop_signal.hpp"
+#include "runtime/train/sync_section.hpp"
 #include "runtime/train/trainer.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
@@ -228,6 +228,7 @@ class Session {
     reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
     TRY(check_shards());
     TRY(check_sharded_state());
+    TRY(check_sync(spec_, *prepared_.engine, *prepared_.comm));
     const Position position = TRY(start_position());
     return Start{position, TRY(shards_of_training())};
   }
@@ -269,8 +270,7 @@ class Session {
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
     if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
     if (prepared_.groups.pipeline() != nullptr) reporter_->note(TRY(stages_text()));
-    if (prepared_.on_gpu == nullptr)
-      return check_allreduce_without_gpu(TRY(choose_allreduce(environment_, spec_.allreduce.choice)));
+    if (prepared_.on_gpu == nullptr) return {};
     const std::string how =
         TRY(connect_gpus(*prepared_.on_gpu, prepared_.device, *prepared_.comm, spec_, environment_));
     if (!how.empty()) reporter_->note(how);

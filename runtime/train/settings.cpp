@@ -1,6 +1,7 @@
 // See settings.hpp.
 #include "runtime/train/settings.hpp"
 
+#include "runtime/train/sync_section.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -105,11 +106,14 @@ Settings settings_of(const TrainSpec& spec) {
   out["label-smoothing"] = fmt::format("{}", spec.label_smoothing);
   if (spec.measure) out["loss"] = spec.measure->text();
   out["precision"] = std::string(runtime::name_of(spec.precision));
+  out["sync"] = text_of(spec.sync);
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
   out["data.std"] = text_of(spec.conversion.std_dev);
   if (spec.data.source && spec.data.source->holds_numbers()) {
     if (const std::string axes = spec.data.source->axes(); !axes.empty()) out["data.axes"] = axes;
+    if (const int bits = spec.data.source->bit_depth(); bits != 8)
+      out["data.bit-depth"] = fmt::format("{}", bits);
     out["data.scale"] = fmt::format("{}", spec.conversion.scale);
     out["data.transform"] = spec.conversion.transform == NumberScaling::Transform::log1p ? "log1p" : "none";
   }

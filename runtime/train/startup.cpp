@@ -16,6 +16,7 @@
 #include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
 #include "runtime/train/model_checks.hpp"
+#include "runtime/train/sync_section.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -207,7 +208,8 @@ std::uint64_t job_checksum(const TrainSpec& spec, const ModelRank& rank) {
   const std::string recipe =
       fmt::format("{} {} {} {} {}{}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing,
                   spec.ema.value_or(0), spec.mixup.value_or(0), in_parts ? " sharded" : "") +
-      (spec.measure ? " " + spec.measure->text() : std::string());
+      (spec.measure ? " " + spec.measure->text() : std::string()) +
+      (spec.sync ? " " + text_of(spec.sync) : std::string());
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", rank.tensor.parts,
                               rank.stage.stages, recipe, start, spec.batch, spec.epochs, spec.seed,
                               spec.optimizer.learning_rate, spec.optimizer.weight_decay,

@@ -6,6 +6,7 @@
 #include "runtime/base/checksum.hpp"
 #include "runtime/models/models.hpp"
 #include "runtime/train/data_section.hpp"
+#include "runtime/train/sync_section.hpp"
 #include "src/base/fields.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
@@ -504,6 +505,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_shards(fields, out));
   TRY(check_sharded_state(fields, out));
   TRY(check_global_batch(fields, out));
+  TRY(read_sync(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   out.mllog = TRY(fields.bool_or("mllog", false));
   if (purpose_of(out.model) == Purpose::generate) TRY(adapt_to_gan(fields, out));

@@ -56,6 +56,12 @@ struct AllreduceSpec {
   CommDtype dtype = CommDtype::f32;  // of gradients in transit
 };
 
+/// Communication in fewer steps (train/local_steps.hpp).
+struct SyncSpec {
+  std::uint64_t every = 2;  // steps
+  Interval from = {};       // amount 0: from the first step on
+};
+
 struct ShardsSpec {
   std::optional<int> count;  // unset: the ranks of the training's first start
 };
@@ -111,6 +117,7 @@ struct TrainSpec {
   Device device = Device::automatic;
   AllreduceSpec allreduce;
   std::optional<ParameterServerSpec> parameter_server;
+  std::optional<SyncSpec> sync;  // unset: the ranks' gradients are summed in each step
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;
   std::optional<TraceSpec> trace;

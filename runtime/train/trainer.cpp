@@ -49,6 +49,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
     train_filler_.mix_with({*parts_.spec.mixup, run_.samples,
                             [this](std::uint64_t number) { return split_.training_sample(number); }});
   if (parts_.comm.elastic() != nullptr) state_.emplace(parts_.engine);
+  if (parts_.spec.sync) local_.emplace(*parts_.spec.sync, run_.samples, parts_.engine, parts_.comm);
   last_.step = start.step;
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
@@ -253,7 +254,8 @@ void Trainer::fill_ahead() {
 }
 
 Result<StepTotals> Trainer::step() {
-  const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
+  if (local_ && local_->is_local(position_)) return local_step();
+  const auto batch = static_cast<double>(parts_.spec.batch);
   const std::uint64_t rows = next_rows();
   StepTotals sums;
   if (parts_.trace != nullptr) TRY(parts_.trace->before_step());
@@ -266,31 +268,64 @@ Result<StepTotals> Trainer::step() {
   if (how == Done::here) change_world_after(sums);
   sums = results_.step;
   asked_ = {};
-  if (!std::isfinite(sums.totals.loss_sum) || !std::isfinite(sums.totals.generator_loss_sum))
-    return fail(Error{.kind = ErrorKind::input,
-                      // Without a sign: that of no number depends on the compiler.
-                      .what = fmt::format("the loss is {} at step {} (epoch {}): training diverged",
-                                          std::abs(sums.totals.loss_sum + sums.totals.generator_loss_sum),
-                                          position_.step + 1, position_.epoch + 1),
-                      .hint = "try a lower train.optimizer.lr or a longer train.schedule.warmup"});
-  last_ = {.step = position_.step + 1,
-           .epoch = position_.epoch + 1,
-           .totals = sums.totals,
-           .learning_rate = learning_rate_.at(position_)};
+  TRY(check_loss(sums.totals));
+  last_ = report_of_step(sums.totals);
   // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
-  const double scale = static_cast<double>(batch) / static_cast<double>(rows);
-  const double clip = how == Done::here ? TRY(clip_factor(scale)) : 1;
-  if (how == Done::here)
-    TRY(update_.apply({.learning_rate = last_.learning_rate,
-                       .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
-                       .gradient_scale = static_cast<float>(scale * clip),
-                       .updates = position_.step,
-                       .clip_norm = parts_.engine.clips_norm() && parts_.spec.clip_norm
-                                        ? static_cast<float>(*parts_.spec.clip_norm)
-                                        : 0}));
+  if (how == Done::here) TRY(update(batch / static_cast<double>(rows)));
   clock_.step_done();
   advance(rows);
   return sums;
+}
+
+// Of the rows of this rank alone. The others hear of it when the ranks average; a rank without rows leaves
+// its weights alone.
+Result<StepTotals> Trainer::local_step() {
+  const std::uint64_t rows = next_rows();
+  if (parts_.trace != nullptr) TRY(parts_.trace->before_step());
+  parts_.gradients.set_exchange(GradientExchange::Exchange::alone);
+  const StepTotals own = TRY(forward_backward(Input::fresh));
+  TRY(check_loss(own.totals));
+  last_ = report_of_step({});
+  if (own.totals.rows > 0) TRY(update(static_cast<double>(parts_.spec.batch) / own.totals.rows));
+  local_->add(own);
+  advance(rows);
+  StepTotals sums;
+  if (local_->ends_interval(position_) || evaluation_due()) {
+    clock_.begin(StepClock::Part::wait);
+    sums = TRY(local_->average());
+    asked_ = {};
+  }
+  clock_.step_done();
+  last_.totals = sums.totals;
+  return sums;
+}
+
+Result<void> Trainer::check_loss(const Totals& totals) const {
+  if (std::isfinite(totals.loss_sum) && std::isfinite(totals.generator_loss_sum)) return {};
+  return fail(Error{.kind = ErrorKind::input,
+                    // Without a sign: that of no number depends on the compiler.
+                    .what = fmt::format("the loss is {} at step {} (epoch {}): training diverged",
+                                        std::abs(totals.loss_sum + totals.generator_loss_sum),
+                                        position_.step + 1, position_.epoch + 1),
+                    .hint = "try a lower train.optimizer.lr or a longer train.schedule.warmup"});
+}
+
+StepReport Trainer::report_of_step(const Totals& totals) const {
+  return {.step = position_.step + 1,
+          .epoch = position_.epoch + 1,
+          .totals = totals,
+          .learning_rate = learning_rate_.at(position_)};
+}
+
+// By the gradients as they are, times `scale`.
+Result<void> Trainer::update(double scale) {
+  const double clip = TRY(clip_factor(scale));
+  const bool engine_clips = parts_.engine.clips_norm() && parts_.spec.clip_norm;
+  return update_.apply({.learning_rate = last_.learning_rate,
+                        .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
+                        .gradient_scale = static_cast<float>(scale * clip),
+                        .updates = position_.step,
+                        .clip_norm = engine_clips ? static_cast<float>(*parts_.spec.clip_norm) : 0});
 }
 
 // PyTorch's clip_grad_norm_: of the norm of all gradients, as they are with this scale.
@@ -315,7 +350,9 @@ Result<void> Trainer::tell_and_save(const StepTotals& step) {
   TRY(parts_.reporter.step(last_));
   if (std::exchange(regrouped_, false)) parts_.reporter.went_on(position_.step);
   if (parts_.checkpoints == nullptr) return {};
-  return parts_.checkpoints->after_step(parts_.engine, position_, step, parts_.reporter);
+  const bool differ = local_ && local_->differs();
+  return parts_.checkpoints->after_step(parts_.engine, position_, step, parts_.reporter,
+                                        differ ? Checkpointing::Weights::own : Checkpointing::Weights::equal);
 }
 
 Result<void> Trainer::after_step(const StepTotals& step) {

@@ -12,6 +12,7 @@
 #include "runtime/train/benchmark.hpp"
 #include "runtime/train/checkpointing.hpp"
 #include "runtime/train/gradient_exchange.hpp"
+#include "runtime/train/local_steps.hpp"
 #include "runtime/train/pipeline_links.hpp"
 #include "runtime/train/pipeline_schedule.hpp"
 #include "runtime/train/report/reporter.hpp"
@@ -65,6 +66,10 @@ class Trainer {
 
  private:
   Result<StepTotals> step();
+  Result<StepTotals> local_step();
+  Result<void> check_loss(const Totals& totals) const;
+  Result<void> update(double scale);
+  StepReport report_of_step(const Totals& totals) const;
   enum class Input { fresh, repeated };
   Shard shard(int number, std::uint64_t seen) const;
   std::uint64_t next_rows() const;
@@ -143,6 +148,7 @@ class Trainer {
   };
   std::optional<Announced> announced_;
   std::optional<SharedState> state_;  // of an elastic run
+  std::optional<LocalSteps> local_;   // where ranks communicate in fewer steps
   OperationResults results_;
   Requests asked_;                     // of this rank, and not yet told
   bool leads_ = false;                 // it has the files of the run

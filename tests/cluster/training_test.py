@@ -58,6 +58,26 @@ class Training(support.Case):
         self.assertEqual(self.record()["result"]["steps"], 20)
         self.nothing_left()
 
+    def bytes_sent(self):
+        """By the nodes, over their networks."""
+        lines = (line.split() for host in ("n1", "n2") for line in self.cluster.run(host, ["cat", "/proc/net/dev"]).stdout.splitlines()[2:])
+        return sum(int(words[9]) for words in lines if words[0] != "lo:")
+
+    def test_ranks_that_communicate_in_fewer_steps_send_less(self):
+        """Twenty sums of gradients, or two averages of weights and momentum."""
+        sent = {}
+        for run, more in (("plain", ""), ("fewer", "  sync: {every: 10}\n")):
+            self.write("job.yaml", JOB.format(mpi="pmi1", epochs=1) + more)
+            before = self.bytes_sent()
+            process = self.train(run, "--set", f"checkpoint.dir=ckpt-{run}")
+            _, err = process.communicate()
+            self.assertEqual(process.returncode, 0, err)
+            self.assertEqual(self.record(run)["result"]["steps"], 20)
+            sent[run] = self.bytes_sent() - before
+        print("bytes sent by the two nodes:", sent)
+        self.assertLess(sent["fewer"], sent["plain"] / 2)
+        self.nothing_left()
+
     def test_a_rank_inside_a_collective_is_ended_within_the_grace(self):
         """Its peer is stopped, so that it waits in its sum of gradients, where it cannot hear SIGTERM."""
         self.write("job.yaml", JOB.format(mpi="pmix", epochs=1000))

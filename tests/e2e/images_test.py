@@ -30,13 +30,14 @@ checkpoint: {{dir: {checkpoint}}}
 """
 
 
-def png(path, width, height, pixels):
+def png(path, width, height, pixels, bits=8, colour=2):
     def chunk(kind, content):
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    rows = b"".join(b"\0" + pixels[y * width * 3:(y + 1) * width * 3] for y in range(height))
+    row = len(pixels) // height
+    rows = b"".join(b"\0" + pixels[y * row:(y + 1) * row] for y in range(height))
     with open(path, "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)) +
                    chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
@@ -84,6 +85,27 @@ class Images(support.Case):
             self.write(part + ".txt", "\n".join(files))
         self.assertEqual(self.train("format: list, dir: photos, list: train.txt, test-list: test.txt, classes: 2", "lists"),
                          straight)
+
+    def test_png_images_of_16_bits_are_told_apart_by_their_low_bits(self):
+        noise = random.Random(6)
+        for number in range(32):
+            kind, part = number % 2, "train" if number < 24 else "test"
+            os.makedirs(os.path.join(self.folder, "deep", part, f"kind{kind}"), exist_ok=True)
+            # 30000 and 30150 are both 117 in 8 bits.
+            grey = struct.pack(">16H", *(30000 + 150 * kind + noise.randrange(20) for _ in range(16)))
+            png(os.path.join(self.folder, "deep", part, f"kind{kind}", f"{number:02}.png"), 4, 4, grey, bits=16, colour=0)
+        job = self.write("deep.yaml", "framework: builtin\ncheckpoint: {dir: ckpt}\ntrain:\n"
+                         "  model: {layers: [flatten, {fully-connected: classes}]}\n  batch: 8\n  epochs: 15\n"
+                         "  optimizer: {name: adam, lr: 0.05}\n"
+                         "  data: {format: images, dir: deep, bit-depth: 16, mean: 0.459, std: 0.001}\n")
+        code, out, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(self.record()["result"]["test_accuracy"], 1)
+        for command, found in ((("--evaluate", "deep"), lambda told: told["top1"] == 1),
+                               (("--predict", "deep/test/kind1/31.png"), lambda told: told["predictions"][0]["class"] == "kind1")):
+            done = subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), *command, "--checkpoint", "ckpt"],
+                                  cwd=self.folder, capture_output=True, text=True, check=True)
+            self.assertTrue(found(json.loads(done.stdout)), done.stdout)
 
     def test_a_damaged_image_is_named_before_any_rank_and_can_be_dropped(self):
         self.write("photos/train/aster/zz.png", "")

@@ -94,7 +94,7 @@ Result<AllreduceChoice> choose_allreduce(const Environment& environment, const A
 
 Result<AllreduceChoice> choose_host_allreduce(const Environment& environment, const AllreduceChoice& of_job) {
   const AllreduceChoice asked = TRY(choose_allreduce(environment, of_job));
-  return asked.is_of_host() ? asked : AllreduceChoice{};
+  return asked.is_of_host() || asked.is("hierarchical") ? asked : AllreduceChoice{};
 }
 
 const AllreduceAlgorithm& choose_by_size(const Transfer& transfer) {

@@ -26,7 +26,7 @@ struct Transfer {
 
 /// One row: an allreduce among hosts has `run`, one among GPUs has `make`. A row with neither is run by
 /// somebody else: the MPI's own allreduce by its plug-in, parameter servers by the loop, which knows the
-/// tensors.
+/// tensors. Hosts have `hierarchical` by NodeSums, which knows the nodes.
 struct AllreduceAlgorithm {
   enum class Dtypes { f32_only, all };
   using Run = Result<void>(Transport& link, std::span<float> data, CommDtype dtype, Scratch& scratch);
@@ -61,7 +61,7 @@ struct AllreduceChoice {
 
 /// DLRUN_ALLREDUCE where it is set, else what the job asks for. An Error for an unknown name.
 Result<AllreduceChoice> choose_allreduce(const Environment& environment, const AllreduceChoice& of_job = {});
-/// The same for what hosts sum: an algorithm of GPUs is `auto` there.
+/// The same for what hosts sum: parameter servers are `auto` there.
 Result<AllreduceChoice> choose_host_allreduce(const Environment& environment,
                                               const AllreduceChoice& of_job = {});
 

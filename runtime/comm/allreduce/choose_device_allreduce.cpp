@@ -21,11 +21,4 @@ Result<NamedAllreduce> make_device_allreduce(const DeviceWorld& world, const All
   return fail(std::move(error));
 }
 
-Result<void> check_allreduce_without_gpu(const AllreduceChoice& choice) {
-  if (choice.is_auto() || choice.algorithm->make == nullptr) return {};
-  return fail(Error{.kind = ErrorKind::usage,
-                    .what = choice.text() + ", an allreduce among GPUs, but this rank is on the CPU",
-                    .hint = "set it to auto: hosts have other algorithms"});
-}
-
 }  // namespace dlrun::runtime

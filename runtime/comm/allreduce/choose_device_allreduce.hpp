@@ -30,7 +30,4 @@ Result<NamedAllreduce> make_device_allreduce(const DeviceWorld& world, const All
 /// By NCCL alone: its own allreduce in f32, a direct exchange in 16 bits.
 Result<NamedAllreduce> make_allreduce_by_nccl(const DeviceWorld& world);
 
-/// An Error where the choice is an allreduce among GPUs, for a rank that has none.
-Result<void> check_allreduce_without_gpu(const AllreduceChoice& choice);
-
 }  // namespace dlrun::runtime

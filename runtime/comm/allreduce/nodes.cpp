@@ -56,6 +56,7 @@ Result<NodeGroups> node_groups_of(std::span<const std::uint64_t> node_of, int ra
   const auto number = number_in_node(static_cast<std::size_t>(rank));
   NodeGroups out;
   for (std::size_t other = 0; other < node_of.size(); ++other) {
+    out.number_of.push_back(static_cast<int>(number_in_node(other)));
     if (node_of[other] == own) out.inside.push_back(static_cast<int>(other));
     if (number_in_node(other) == number) out.across.push_back(static_cast<int>(other));
   }

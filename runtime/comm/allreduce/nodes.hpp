@@ -14,6 +14,7 @@ namespace dlrun::runtime {
 struct NodeGroups {
   std::vector<int> inside;  // the ranks of this rank's node, ascending
   std::vector<int> across;  // of every node the rank that has this one's number in its node, ascending
+  std::vector<int> number_of = {};  // of every rank: its number in its node
 };
 
 /// A number per rank, the same for those on one node. All ranks call it.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "runtime/comm/allreduce/nodes.hpp"
 #include "runtime/comm/collectives.hpp"
 #include "runtime/comm/host_communicator.hpp"
 #include "runtime/comm/mpi/transport.hpp"
@@ -36,8 +37,9 @@ class MpiCommunicator final : public HostCommunicator {
   }
 
   // Where all ranks are on one node. A library that cannot share memory is no error: messages remain.
-  Result<void> share_memory() {
-    if (!one_node_ || !collectives_->may_share()) return {};
+  Result<void> share_memory(const Environment& environment) {
+    if (!one_node_) return sum_by_nodes(TRY(gather_nodes(*this, environment)));
+    if (!collectives_->may_share()) return {};
     return thread_.run([this]() -> Result<void> {
       void* memory = nullptr;
       if (mpi_->share_memory(SharedMemoryAllreduce::bytes(size()), &memory) == 0) collectives_->share(memory);
@@ -46,7 +48,7 @@ class MpiCommunicator final : public HostCommunicator {
   }
 
   std::string description() const override {
-    return mpi_.version() + (collectives_->shared() ? ", allreduce through shared memory" : "");
+    return mpi_.version() + (collectives_->shared() ? ", allreduce through shared memory" : nodes_text());
   }
 
   Result<void> allreduce(std::span<double> data) override {
@@ -118,7 +120,7 @@ Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiLibrary mpi, cons
     if (world->size() == 1) (void)world->finish();  // alone, so it cannot wait for others; removes its files
     return fail(right.error());
   }
-  TRY(world->share_memory());
+  TRY(world->share_memory(environment));
   return world;
 }
 

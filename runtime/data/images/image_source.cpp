@@ -1,5 +1,7 @@
-// The formats `images` and `list`: their keys in train.data, and their DataSource.
+// The formats `images` and `list`: their keys in train.data, and their DataSource for images of 8 bits per
+// channel; of 16 see deep_image_data.hpp.
 #include "runtime/data/augment_section.hpp"
+#include "runtime/data/images/deep_image_data.hpp"
 #include "runtime/data/images/image_data.hpp"
 #include "runtime/data/images/packed.hpp"
 
@@ -36,6 +38,17 @@ Result<ImageSpec> read_images(Fields& data, double train_share) {
   return out;
 }
 
+// bit-depth: 8 | 16, with which channels are those of the files unless they are set.
+Result<std::shared_ptr<const DataSource>> make_source(Fields& data, ImageSpec spec) {
+  const yaml::Node* depth = data.find("bit-depth");
+  const std::int64_t bits = TRY(data.integer_or("bit-depth", 8, 8, 16));
+  if (bits != 8 && bits != 16) return yaml::error_at(*depth, "train.data.bit-depth must be 8 or 16");
+  if (bits == 8) return make_image_source(std::move(spec));
+  TRY(check_deep_keys(data));
+  const auto channels = data.has("channels") ? std::optional(spec.channels) : std::nullopt;
+  return make_deep_image_source(std::move(spec), channels);
+}
+
 }  // namespace
 
 std::shared_ptr<const DataSource> make_image_source(ImageSpec spec) {
@@ -51,7 +64,7 @@ Result<std::shared_ptr<const DataSource>> read_images_section(Fields& data, doub
     return yaml::error_at(*data.find("channels"),
                           "train.data.channels is 1, and the images of this folder were packed with 3",
                           "remove channels, or name the folder of the images themselves");
-  return make_image_source(std::move(out));
+  return make_source(data, std::move(out));
 }
 
 // list: train.txt, test-list: val.txt
@@ -64,7 +77,7 @@ Result<std::shared_ptr<const DataSource>> read_list_section(Fields& data, double
   out.list = TRY(yaml::as_text(*TRY(data.require("list")), "train.data.list"));
   out.test_list = TRY(data.text_or("test-list", ""));
   out.directory = TRY(data.text_or("dir", ""));
-  return make_image_source(std::move(out));
+  return make_source(data, std::move(out));
 }
 
 }  // namespace dlrun::runtime

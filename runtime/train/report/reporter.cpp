@@ -21,6 +21,11 @@ double rounded(double value, double parts) {
   return std::round(value * parts) / parts;
 }
 
+// Steps whose totals are told with those of a later one have none.
+bool has_totals(const StepWindow& window) {
+  return window.totals.rows > 0;
+}
+
 }  // namespace
 
 double rounded_figure(double value) {
@@ -119,9 +124,10 @@ Result<void> Reporter::step(const StepReport& report) {
     note(fmt::format("first step done {:.3f} s after the start of rank 0", Seconds(now - begin_).count()));
   if (now - last_sent_ >= (rank_ == 0 ? between_progress_of_rank_0 : between_progress_of_others)) {
     last_sent_ = now;
-    send_progress(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}});
+    send_progress(rank_ == 0 && has_totals(recent_) ? line(report, recent_) : Json{{"step", report.step}});
   }
-  return report.step == 1 || report.step % steps_per_line == 0 ? write_window(report) : Result<void>{};
+  line_due_ = line_due_ || report.step == 1 || report.step % steps_per_line == 0;
+  return line_due_ && has_totals(recent_) ? write_window(report) : Result<void>{};
 }
 
 void Reporter::send_progress(Json line) {
@@ -159,6 +165,7 @@ Result<void> Reporter::write_window(const StepReport& report) {
     scalars.push_back({loss.tag, static_cast<float>((recent_.totals.*loss.value)())});
   TRY(write(line(report, recent_), scalars));
   recent_ = {};
+  line_due_ = false;
   return {};
 }
 

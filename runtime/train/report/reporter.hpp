@@ -176,6 +176,7 @@ class Reporter {
   Ticks last_step_{}, last_sent_{};
   StepWindow recent_, epoch_;     // since the last line of metrics; since the epoch (or the run) began
   std::uint64_t epoch_from_ = 0;  // the first step that epoch_ has, where it has not all of the epoch
+  bool line_due_ = false;         // of metrics, once there are totals
 };
 
 }  // namespace dlrun::runtime

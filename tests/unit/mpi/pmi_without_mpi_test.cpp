@@ -69,6 +69,24 @@ TEST_CASE("ranks of several nodes exchange messages over TCP, by every allreduce
   }
 }
 
+TEST_CASE("where nodes have several ranks each, sums and servers go through their memory first") {
+  for (const char* sum : {"", "hierarchical"}) {
+    auto spec = world_of({0, 0, 1, 1, 2, 2}, {{"DLRUN_COMM", "pmi"}, {"DLRUN_NODE_RANKS", "2"}});
+    if (*sum != '\0') spec.environment["DLRUN_ALLREDUCE"] = sum;
+    const WorldEnd end = run_world(spec);
+    check_all_well(end);
+    CHECK(says(end, "of 6: dlrun's own links over TCP, sums inside nodes first (3 nodes of 2 ranks)"));
+  }
+  const auto uneven = [](const char* sum) {
+    return run_world(
+        world_of({0, 0, 1}, {{"DLRUN_COMM", "pmi"}, {"DLRUN_NODE_RANKS", "2"}, {"DLRUN_ALLREDUCE", sum}}));
+  };
+  const WorldEnd plain = uneven("auto");
+  check_all_well(plain);
+  CHECK_FALSE(says(plain, "inside nodes first"));
+  CHECK(says(uneven("hierarchical"), "needs the same number of ranks on every node"));
+}
+
 TEST_CASE("a message of another length than its receiver expects ends the job without an MPI too") {
   auto spec = world_of({0, 1}, {{"DLRUN_COMM", "pmi"}});
   spec.argv = {COMM_PROGRAM, "lengths"};

@@ -414,15 +414,6 @@ TEST_CASE("--check finds what is wrong before any rank starts, with the exit cod
   }
 }
 
-TEST_CASE("an allreduce among GPUs that is asked for where there is none is refused, not replaced") {
-  Program program;
-  program.variables = {"DLRUN_ALLREDUCE=hierarchical"};
-  program.train["device"] = "cpu";
-  CHECK(program.run() == 64);
-  CHECK(contains(program.output(),
-                 "DLRUN_ALLREDUCE is 'hierarchical', an allreduce among GPUs, but this rank is on the CPU"));
-}
-
 TEST_CASE("a full disk ends the run with 74, the reason, and the last good checkpoint intact") {
   Program program;
   fs::create_directories(program.path / "ckpt");

@@ -22,6 +22,11 @@ class ThreadWorld {
  public:
   explicit ThreadWorld(int size) : spans_(static_cast<std::size_t>(size)), size_(size) {}
   int size() const { return size_; }
+  /// That are complete.
+  int collectives() {
+    const std::lock_guard lock(mutex_);
+    return round_;
+  }
 
   void post(int from, int to, std::span<const std::byte> data) {
     const std::lock_guard lock(mutex_);
@@ -67,6 +72,8 @@ class ThreadRank final : public runtime::Communicator {
   int rank() const override { return rank_; }
   int size() const override { return world_->size(); }
   std::string description() const override { return "threads"; }
+  /// That the ranks have made together.
+  int collectives() const { return world_->collectives(); }
 
   Result<void> allreduce_start(std::span<float> data, runtime::CommDtype dtype) override {
     std::vector<std::byte> packed(runtime::bytes_of(dtype, data.size()));

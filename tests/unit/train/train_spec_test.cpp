@@ -426,3 +426,28 @@ TEST_CASE("synthetic data and how pixels become numbers") {
   CHECK(refusal(model + "  data: {format: idx, dir: x, mean: [1, 2]}\n")
             .find("train.data.mean has 2 numbers for 1 channel") != std::string::npos);
 }
+
+TEST_CASE("communication in fewer steps: every and from, and what it does not go with") {
+  const std::string sync = "  sync: {every: 8, from: 2epochs}\n";
+  const auto spec = read(model + data + sync);
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  CHECK(spec->sync->every == 8);
+  CHECK(spec->sync->from == Interval{Interval::Unit::epochs, 2});
+  CHECK(read(model + data + "  sync: {every: 2}\n")->sync->from.amount == 0);
+  CHECK_FALSE(read(model + data)->sync.has_value());
+  const auto of = [&](const std::string& more) { return refusal(model + data + more); };
+  CHECK(of("  sync: {from: 1epoch}\n").find("every") != std::string::npos);
+  CHECK(of("  sync: {every: 1}\n").find("train.sync.every") != std::string::npos);
+  CHECK(of("  sync: {every: 4, from: 10min}\n").find("must be in steps or epochs") != std::string::npos);
+  CHECK(of("  sync: {every: 4, until: 3}\n").find("until") != std::string::npos);
+  for (const auto& [more, what] : {std::pair{"  shards: 4\n", "train.shards is set"},
+                                   {"  parameter-server: {servers: 1}\n", "train.parameter-server is set"},
+                                   {"  optimizer: {state: sharded}\n", "train.optimizer.state is sharded"},
+                                   {"  device: cuda\n", "train.device is cuda"},
+                                   {"  benchmark: {steps: 5}\n", "train.benchmark measures"}}) {
+    const std::string text = of(sync + more);
+    CHECK_MESSAGE(text.find(fmt::format("train.sync is set, and {}", what)) != std::string::npos, text);
+  }
+  CHECK(refusal("  model: dcgan\n" + data + sync).find("train.sync is set, and dcgan is a GAN") !=
+        std::string::npos);
+}

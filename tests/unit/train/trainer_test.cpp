@@ -2,111 +2,17 @@
 // step, resume with the same bits.
 #include "runtime/train/trainer.hpp"
 
-#include <cstring>
-
 #include <doctest/doctest.h>
 
-#include "runtime/checkpoint/file_system.hpp"
 #include "runtime/comm/one_rank.hpp"
-#include "runtime/data/synthetic.hpp"
-#include "runtime/train/resume.hpp"
-#include "tests/unit/checkpoint/support.hpp"
 #include "tests/unit/train/fake_agent.hpp"
-#include "tests/unit/train/fake_engine.hpp"
-#include "tests/unit/train/thread_ranks.hpp"
+#include "tests/unit/train/trainer_job.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
 using namespace dlrun::test;
 
 namespace {
-
-// One training job over the fake model; each run() is a process of its own in miniature.
-struct Job {
-  DataParts data = *make_synthetic(small_shape, 203, 1);
-  TrainSpec spec;
-  int world = 1;
-  std::optional<std::uint64_t> stop_at;  // the step at which one rank wants to stop
-  int who_wants_to_stop = 0;
-  std::size_t poison_after = 0;
-  bool computes_on_a_device = false;
-  bool accumulates_itself = false;
-  std::optional<int> shards;
-  std::string control;  // the agent's socket
-
-  struct Outcome {
-    Result<Ending> ending;
-    Position position;
-    std::vector<float> weights, momentum;
-    std::vector<float> statistics = {0.0F};
-    double epoch_loss = 0;
-    std::vector<std::uint64_t> steps_seen = {};
-  };
-
-  Job() {
-    spec.model = "fake";
-    spec.batch = 8;
-    spec.epochs = 3;
-    spec.seed = 1;
-    spec.optimizer = {.learning_rate = 0.1, .weight_decay = 1e-4};
-  }
-
-  std::vector<Outcome> run() {
-    std::vector<Outcome> out(static_cast<std::size_t>(world),
-                             Outcome{Ending::stopped, {}, {}, {}, {0.0F}, 0, {}});
-    on_ranks(world, [&](Communicator& comm) { rank(comm, out[static_cast<std::size_t>(comm.rank())]); });
-    return out;
-  }
-
-  void rank(Communicator& comm, Outcome& out) {
-    FakeEngine engine(small_shape, spec.batch);
-    engine.poison_after = poison_after;
-    engine.computes_on_a_device = computes_on_a_device;
-    engine.accumulates_itself = accumulates_itself;
-    Reporter reporter(ControlChannel::open(control, comm.rank()), comm.rank() == 0 ? 99 : comm.rank(),
-                      {});  // 99: quiet
-    const auto files = real_file_system();
-    std::unique_ptr<Checkpointing> checkpoints;
-    std::optional<LoadedCheckpoint> chosen;
-    if (comm.rank() == 0 && !spec.checkpoint.folder.empty()) {
-      Manifest facts = manifest_at(0, engine);
-      facts.identity.samples = data.train.count;
-      checkpoints =
-          *Checkpointing::open(spec.checkpoint, *files, engine, facts,
-                               {.process = this_process(), .job = {}, .run = "trainer-test"}, reporter);
-      chosen = *checkpoints->choose(reporter);
-    }
-    const Position start = *resume(engine, comm, chosen ? &*chosen : nullptr);
-    Trainer* running = nullptr;
-    GradientExchange gradients = *GradientExchange::make(spec, engine, comm, shards);
-    Trainer trainer({.spec = spec,
-                     .engine = engine,
-                     .comm = comm,
-                     .gradients = gradients,
-                     .data = data,
-                     .reporter = reporter,
-                     .checkpoints = checkpoints.get(),
-                     .local_requests =
-                         [&] {
-                           const bool now = stop_at && comm.rank() == who_wants_to_stop &&
-                                            running->position().step + 1 >= *stop_at;
-                           return Requests{.save = false, .stop = now};
-                         }},
-                    start);
-    running = &trainer;
-    out.ending = spec.benchmark ? trainer.run_benchmark(*spec.benchmark) : trainer.run();
-    out.position = trainer.position();
-    out.weights.resize(160);
-    out.momentum.resize(160);
-    REQUIRE(engine.read_tensor(0, out.weights).has_value());
-    REQUIRE(engine.read_tensor(2, out.statistics).has_value());
-    REQUIRE(engine.read_tensor(3, out.momentum).has_value());
-    out.epoch_loss = reporter.epoch_totals().loss_sum;
-    out.steps_seen = engine.steps_seen;
-    CHECK_FALSE(engine.averaged);
-    CHECK_FALSE(engine.evaluated_by_weights);
-  }
-};
 
 // The same samples, encoded: grey pixels of 6x5 in a file, of which each epoch cuts other parts out.
 DataParts encoded_parts(const Folder& folder) {
@@ -126,10 +32,6 @@ DataParts encoded_parts(const Folder& folder) {
     part->encoded = encoded;
   }
   return out;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 }  // namespace
