@@ -11,6 +11,7 @@
 #include "src/agent/prolog_limits.hpp"
 #include "src/base/json.hpp"
 #include "src/base/log.hpp"
+#include "src/base/temporary_folder.hpp"
 #include "src/base/version.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secret_values.hpp"

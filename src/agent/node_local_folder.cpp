@@ -1,11 +1,8 @@
 #include "src/agent/node_local_folder.hpp"
 
-namespace dlrun::agent {
+#include "src/base/temporary_folder.hpp"
 
-std::string temporary_folder(const Environment& environment) {
-  const std::string folder = environment.get("TMPDIR");
-  return folder.starts_with('/') ? folder : "/tmp";
-}
+namespace dlrun::agent {
 
 std::string node_local_folder(const Environment& environment) {
   for (const char* name : {"DLRUN_NODE_LOCAL", "SLURM_TMPDIR"})

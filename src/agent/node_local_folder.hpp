@@ -1,5 +1,5 @@
-// The folders of a node that an agent takes from the job's environment: for temporary files, and for copies
-// of what a job stages. Pure: nothing is looked at.
+// The folder of a node that an agent takes from the job's environment for copies of what a job stages. Pure:
+// nothing is looked at.
 #pragma once
 
 #include <string>
@@ -7,9 +7,6 @@
 #include "src/base/environment.hpp"
 
 namespace dlrun::agent {
-
-/// TMPDIR where it is absolute, else /tmp: the agent's own folder is "/".
-std::string temporary_folder(const Environment& environment);
 
 /// The site's or the user's word (DLRUN_NODE_LOCAL), else what the site has made for the job, else
 /// temporary_folder().

@@ -7,7 +7,6 @@
 
 #include <unistd.h>
 
-#include "src/agent/inherited_descriptors.hpp"
 #include "src/agent/interface_choice.hpp"
 #include "src/agent/oom_kills.hpp"
 #include "src/agent/open_files.hpp"
@@ -18,6 +17,7 @@
 #include "src/base/file.hpp"
 #include "src/base/pipe.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/process/close_on_exec.hpp"
 #include "src/process/descendants.hpp"
 
 namespace dlrun::agent {

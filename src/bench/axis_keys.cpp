@@ -85,8 +85,11 @@ Result<std::vector<Override>> data_override(const plan::BenchValue& value, const
     return bad_input(value.source, fmt::format("the axis 'data' has no value '{}'", value.value.scalar),
                      "write --axis data=real,synthetic");
   if (has == "synthetic") return std::vector<Override>{};
+  std::string section = TRY(synthetic_section(value, spec));
+  // Sections are laid over each other: that of the real data goes first.
   return std::vector<Override>{
-      {"train.data", TRY(synthetic_section(value, spec)), value.source, Override::Reading::yaml}};
+      {"train.data", "null", value.source},
+      {"train.data", std::move(section), value.source, Override::Reading::yaml}};
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/unique_fd.hpp"
+#include "src/process/close_on_exec.hpp"
 
 namespace dlrun {
 namespace {
@@ -63,15 +64,6 @@ void reset_signals(bool ignore_user_signals) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// A library of ours (PMIx) may have a connection on another thread that it has not marked yet. The C library
-// has the call since glibc 2.34; the kernel's headers have the flag since Linux 5.11, and an older kernel
-// leaves what was not marked.
-void close_all_on_exec() {
-  constexpr long close_range = 436;  // on x86-64 and on aarch64
-  constexpr unsigned close_on_exec = 1U << 2;
-  ::syscall(close_range, STDERR_FILENO + 1, ~0U, close_on_exec);
-}
-
 [[noreturn]] void become(ChildSetup& prepared) {
   ::setsid();
   if (prepared.die_with_parent) {
@@ -86,7 +78,9 @@ void close_all_on_exec() {
       ::syscall(SYS_set_mempolicy, prepared.memory_policy, prepared.memory_nodes, prepared.memory_bits) != 0)
     give_up(prepared, "set_mempolicy");
   place_stdio(prepared);
-  if (prepared.close_others) close_all_on_exec();
+  // A library of ours (PMIx) may have a connection on another thread that it has not marked yet. A kernel
+  // without the call leaves what was not marked.
+  if (prepared.close_others) (void)close_all_on_exec();
   for (std::size_t i = 0; i < prepared.inherited_count; ++i)
     if (::fcntl(prepared.inherited[i], F_SETFD, 0) != 0) give_up(prepared, "fcntl");
   if (prepared.working_directory != nullptr && ::chdir(prepared.working_directory) != 0)

@@ -50,6 +50,17 @@ class Bench(support.Case):
         self.write("p.py", PROGRAM)
         return ["--", sys.executable, "p.py"]
 
+    def test_real_data_against_synthetic_ones(self):
+        self.write("mnist.yaml", MNIST.replace("{format: synthetic, samples: 256}", "{format: idx, dir: /usr/share/datasets/fashion-mnist}")
+                   .replace("{warmup", "{synthetic: {shape: [1, 28, 28], classes: 10, samples: 256}, warmup"))
+        self.bench("--run-dir", "b", "--axis", "tasks-per-node=1", "--axis", "batch=8", "--axis", "data=synthetic,real", "mnist.yaml")
+        points = self.results()["points"]
+        self.assertEqual([point["status"] for point in points], ["done"] * 2, points)
+        self.assertEqual([json.loads(self.read(f"b/{point['run']}/spec.json"))["train"]["data"]["format"] for point in points], ["synthetic", "idx"])
+        code, out, err = self.dlrun("bench-report", "b", "--json")
+        self.assertEqual(code, 0, err)
+        self.assertEqual([cell["io_overhead"] is None for cell in json.loads(out)["cells"]], [True, False])
+
     def test_each_point_of_a_grid_is_a_run_with_its_values(self):
         self.write("mnist.yaml", MNIST)
         self.bench("--run-dir", "b", "mnist.yaml")

@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 
 #include "src/base/file.hpp"
+#include "src/base/temporary_folder.hpp"
 #include "src/base/units.hpp"
 #include "src/health/compare.hpp"
 
@@ -17,12 +18,6 @@ Json space_of(const std::string& folder) {
   Json out{{"folder", folder}, {"free", static_cast<std::uint64_t>(found.f_bavail) * found.f_frsize}};
   if (found.f_files > 0) out["free_files"] = static_cast<std::uint64_t>(found.f_favail);
   return out;
-}
-
-// A relative TMPDIR would be another folder than the user's.
-std::string temporary_folder(const Environment& environment) {
-  const std::string folder = environment.get("TMPDIR");
-  return folder.starts_with('/') ? folder : "/tmp";
 }
 
 Json measure(const Question& question) {
