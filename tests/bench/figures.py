@@ -56,7 +56,8 @@ class Figure:
 
     @property
     def ratio(self):
-        return None if self.peer is None else statistics.median(ours / peer for ours, peer in self.pairs)
+        ratios = [ours / peer for ours, peer in self.pairs if peer]
+        return statistics.median(ratios) if ratios else None
 
     @property
     def met(self):

@@ -9,7 +9,7 @@ import figures
 sys.path.insert(0, str(figures.ROOT / "tests/cluster"))
 import namespaces  # noqa: E402 pylint: disable=wrong-import-position,wrong-import-order
 from cluster import Cluster  # noqa: E402 pylint: disable=wrong-import-position,wrong-import-order
-from configuration import HOME  # noqa: E402 pylint: disable=wrong-import-position,wrong-import-order
+from configuration import HOME, UID  # noqa: E402 pylint: disable=wrong-import-position,wrong-import-order
 
 
 class Timer:
