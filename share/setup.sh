@@ -21,6 +21,7 @@ suite_packages=(                                            # for unit, golden, 
   mold                                                      # a quick linker for the tests' many programs
   doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
   openssh-client util-linux procps tmux shellcheck          # programs of the tests
+  zip unzip zstd bzip2                                      # archives that jobs stage
   environment-modules python3-venv charliecloud busybox-static   # environments of ranks
   hdf5-tools                                                # brings the HDF5 library, which dlrun loads
   python3-prometheus-client                                 # reads the metrics file as Prometheus does

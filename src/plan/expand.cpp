@@ -100,6 +100,12 @@ class Expander {
     stages_ = stage != nullptr && !stage->items.empty();
   }
 
+  /// The items of the section `stage`, whose own paths are expanded.
+  void set_staged(const std::vector<StageIn>& items) {
+    for (const StageIn& item : items)
+      staged_[stage_variable(item.name)] = fmt::format("{}/{}", kStagePlaceholder, item.name);
+  }
+
   Result<void> expand(Node& node, const std::string& path) {
     if (node.kind != Kind::scalar) return {};
     // "venv:~/env"
@@ -135,6 +141,10 @@ class Expander {
     if (name == kStageVariable)
       return refuse("$DLRUN_STAGE is set only in jobs that have a section 'stage'",
                     "stage: [{from: /project/flowers.tar, to: node-local}]");
+    if (const auto item = staged_.find(name); item != staged_.end()) return item->second;
+    if (!staged_.empty() && name.starts_with(fmt::format("{}_", kStageVariable)))
+      return refuse(fmt::format("${} names no item of the section 'stage'", name),
+                    did_you_mean(name, names_of_staged()));
     if (differs_per_node(name)) return refuse(fmt::format("${} differs between nodes or ranks", name));
     if (const auto value = environment_.find(name)) return *value;
     if (scheduler_ == SchedulerVariables::may_come && is_of_scheduler(name)) return "$" + name;
@@ -142,9 +152,15 @@ class Expander {
                   "set it in the environment of dlrun, or in environment.set; $$ is a dollar sign");
   }
 
-  static tl::unexpected<Error> refuse(std::string what, const char* hint = kInShell) {
-    return fail(
-        Error{.kind = ErrorKind::input, .what = std::move(what), .where = {}, .hint = hint, .also = {}});
+  std::vector<std::string> names_of_staged() const {
+    std::vector<std::string> out;
+    for (const auto& [name, path] : staged_) out.push_back(name);
+    return out;
+  }
+
+  static tl::unexpected<Error> refuse(std::string what, std::string hint = kInShell) {
+    return fail(Error{
+        .kind = ErrorKind::input, .what = std::move(what), .where = {}, .hint = std::move(hint), .also = {}});
   }
 
   const Environment& environment_;
@@ -152,7 +168,8 @@ class Expander {
   std::map<std::string, std::string> set_;
   std::vector<std::string> patterns_;
   std::vector<Expansion> changes_;
-  bool stages_ = false;  // the job does
+  bool stages_ = false;                        // the job does
+  std::map<std::string, std::string> staged_;  // by variable
 };
 
 // Refuses ~name: nobody wants a folder of that name.
@@ -186,13 +203,16 @@ Result<void> expand_command(Expander& expander, Node& command) {
 Result<ExpandedTree> expand_variables(Node tree, const Environment& environment,
                                       SchedulerVariables scheduler) {
   Expander expander(tree, environment, scheduler);
-  for (const std::string_view path : kPaths)
-    if (Node* node = child_of(&tree, path)) TRY(expand_path(expander, *node, std::string(path)));
   if (Node* stage = child_of(&tree, "stage"))
     for (std::size_t i = 0; i < stage->items.size(); ++i)
       for (const std::string_view key : {"from", "to"})
         if (Node* path = child_of(&stage->items[i], key))
           TRY(expand_path(expander, *path, fmt::format("stage[{}].{}", i, key)));
+  // Items that cannot be read are refused where the job is.
+  if (auto job = yaml::Fields::of(tree, ""))
+    if (const auto items = read_stage(*job, "/")) expander.set_staged(*items);
+  for (const std::string_view path : kPaths)
+    if (Node* node = child_of(&tree, path)) TRY(expand_path(expander, *node, std::string(path)));
   if (Node* command = child_of(&tree, "command")) TRY(expand_command(expander, *command));
   return ExpandedTree{std::move(tree), expander.changes()};
 }

@@ -12,7 +12,7 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 73> kFacts{{
+constexpr std::array<FactInfo, 74> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name of this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more for each retry"},
@@ -65,6 +65,7 @@ constexpr std::array<FactInfo, 73> kFacts{{
     {"role.NAME.port", Scope::job, "its port; no value if the role opens none"},
     {"role.NAME.address", Scope::job, "its HOST:PORT"},
     {"role.NAME.lines", Scope::job, "HOST:PORT of each task of role NAME, one per line"},
+    {"stage.NAME", Scope::job, "the path of item NAME of the section stage; no value if the job has none"},
     {"rank.index", Scope::rank, "the rank, from 0"},
     {"rank.local", Scope::rank, "the rank among the ranks of its node, from 0"},
     {"rank.node", Scope::rank, "the index of its node, from 0"},
@@ -166,6 +167,7 @@ const FactInfo* find_fact(std::string_view name) {
   std::string general(name);
   if (const std::string role = role_of_fact(name); !role.empty())
     general = "role.NAME" + general.substr(sizeof "role." - 1 + role.size());
+  if (name.starts_with("stage.") && name.size() > sizeof "stage." - 1) general = "stage.NAME";
   const auto found =
       std::find_if(kFacts.begin(), kFacts.end(), [&](const FactInfo& fact) { return fact.name == general; });
   return found == kFacts.end() ? nullptr : &*found;
@@ -206,6 +208,7 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["install.data"] = installation.data.string();
   out["world.size"] = plan.world_size();
   out["node.count"] = plan.nodes.size();
+  for (const StageIn& item : plan.stage.items) out["stage." + item.name] = plan.stage.path_of(item);
   add_host_facts(out, plan, tasks);
   add_parallel_facts(out, plan);
   const std::string rendezvous = plan.nodes.size() == 1 ? "127.0.0.1" : first.reached_by();

@@ -112,7 +112,7 @@ EnvironmentChanges stage_variables(const Stage& stage) {
   EnvironmentChanges out;
   if (stage.empty()) return out;
   out[std::string(kStageVariable)] = stage.folder;
-  for (const StageIn& item : stage.items) out[stage_variable(item.name)] = stage.folder + "/" + item.name;
+  for (const StageIn& item : stage.items) out[stage_variable(item.name)] = stage.path_of(item);
   return out;
 }
 

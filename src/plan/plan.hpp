@@ -70,6 +70,7 @@ struct Stage {
   std::string folder = {};
   std::vector<StageIn> items = {};
   bool empty() const { return items.empty(); }
+  std::string path_of(const StageIn& item) const { return folder + "/" + item.name; }
 };
 
 // Shell lines run once per node before its ranks, in this order; their environment is what the ranks start

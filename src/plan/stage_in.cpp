@@ -15,9 +15,9 @@ namespace {
 using yaml::Fields;
 using yaml::Node;
 
-constexpr std::array<std::string_view, 12> kArchiveEnds{".tar",  ".tar.gz",  ".tgz",  ".tar.xz",
-                                                        ".txz",  ".tar.zst", ".tzst", ".tar.bz2",
-                                                        ".tbz2", ".tbz",     ".gz",   ".zst"};
+constexpr std::array<std::string_view, 13> kArchiveEnds{".tar",     ".tar.gz", ".tgz",     ".tar.xz", ".txz",
+                                                        ".tar.zst", ".tzst",   ".tar.bz2", ".tbz2",   ".tbz",
+                                                        ".gz",      ".zst",    ".zip"};
 constexpr std::size_t kMaxItems = 64, kMaxName = 100;
 
 bool is_item_name(std::string_view name) {

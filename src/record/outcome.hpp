@@ -100,7 +100,8 @@ struct Outcome {
   Json energy;                       // joules, or why they are not known (energy.hpp)
   Json provenance = Json::object();  // what the agents found out (found_provenance.hpp)
   WalltimeEnd walltime;
-  TimeParts time;  // the time accounting
+  TimeParts time;                                  // the time accounting
+  std::optional<std::uint64_t> staged_bytes = {};  // that the nodes lacked, where the job stages files
   std::optional<StepTiming> timing;
 };
 

@@ -147,6 +147,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"stragglers", outcome.stragglers},
       {"energy", outcome.energy},
       {"seconds", seconds}};
+  if (outcome.staged_bytes) out["staged_bytes"] = *outcome.staged_bytes;
   if (!outcome.losses.empty()) out["losses"] = to_json(outcome.losses);
   if (!outcome.joins.empty()) out["joins"] = to_json(outcome.joins);
   return out;

@@ -165,6 +165,7 @@ Outcome Head::conclude(const DriverEnd& end, Ticks now) {
   out.last_progress = last_progress_;
   out.provenance = provenance_.all();
   out.energy = energy_.all();
+  if (stage_ && stage_->all_staged()) out.staged_bytes = stage_->bytes_of_chain();
   for (const Straggler& each : stragglers_.ever()) out.stragglers.push_back(straggler_json(each));
   out.saved_when_stopped = saved_when_stopped_;
   out.walltime = end.walltime;

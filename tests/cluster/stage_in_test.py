@@ -62,6 +62,7 @@ class StageIn(support.Case):
         self.assertEqual(len(self.events("staged")), 4)
         self.assertGreater(self.events("all_staged")[0]["bytes"], 6_000_000)
         self.assertGreater(self.record()["time"]["staging"], 0)
+        self.assertEqual(self.record()["attempts"][0]["staged_bytes"], self.events("all_staged")[0]["bytes"])
 
     def test_the_checks_of_the_training_find_its_data_where_it_is_staged(self):
         self.on_first(f"cd {PROJECT} && python3 - <<'E'\nimport os, struct\nos.makedirs('mnist', exist_ok=True)\n"

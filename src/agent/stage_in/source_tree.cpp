@@ -93,13 +93,13 @@ Result<void> check_archive(const std::string& path) {
   std::array<char, 512> start{};
   const ssize_t got = file ? ::read(file.get(), start.data(), start.size()) : -1;
   if (got < 0) return refuse(path, system_reason(errno));
-  TRY(archive_option({start.data(), static_cast<std::size_t>(got)}, path));
+  TRY(archive_kind({start.data(), static_cast<std::size_t>(got)}, path));
   return {};
 }
 
 }  // namespace
 
-Result<std::string> archive_option(std::string_view beginning, const std::string& path) {
+Result<ArchiveKind> archive_kind(std::string_view beginning, const std::string& path) {
   using namespace std::literals;
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kinds{
       {{"\x1f\x8b"sv, "--gzip"},
@@ -107,13 +107,14 @@ Result<std::string> archive_option(std::string_view beginning, const std::string
        {"\x28\xb5\x2f\xfd"sv, "--zstd"},
        {"BZh"sv, "--bzip2"}}};
   for (const auto& [magic, option] : kinds)
-    if (beginning.starts_with(magic)) return std::string(option);
+    if (beginning.starts_with(magic)) return ArchiveKind{.option = std::string(option)};
+  if (beginning.starts_with("PK\x03\x04"sv)) return ArchiveKind{.program = ArchiveKind::Program::unzip};
   constexpr std::size_t kMagic = 257;
-  if (beginning.size() > kMagic && beginning.substr(kMagic).starts_with("ustar")) return std::string();
+  if (beginning.size() > kMagic && beginning.substr(kMagic).starts_with("ustar")) return ArchiveKind{};
   return fail(
       Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("{} cannot be unpacked: it is not a tar archive, plain or compressed by "
-                                "gzip, xz, zstd or bzip2",
+            .what = fmt::format("{} cannot be unpacked: it is not a zip archive, nor a tar archive, plain "
+                                "or compressed by gzip, xz, zstd or bzip2",
                                 path),
             .where = {},
             .hint = "remove unpack: true to copy it as it is",

@@ -23,7 +23,15 @@ struct SourceTree {
 /// An Error (unavailable) that names the path which is missing, may not be read or is no file or folder.
 Result<SourceTree> survey_source(const plan::StageIn& item);
 
-/// The option of tar for an archive that begins so; an Error where it is none that is known.
-Result<std::string> archive_option(std::string_view beginning, const std::string& path);
+/// What unpacks an archive: tar, as it comes, with an option for what compresses it; or unzip, once all of it
+/// is there.
+struct ArchiveKind {
+  enum class Program { tar, unzip };
+  Program program = Program::tar;
+  std::string option = {};
+};
+
+/// Of an archive that begins so; an Error where it is none that is known.
+Result<ArchiveKind> archive_kind(std::string_view beginning, const std::string& path);
 
 }  // namespace dlrun::agent

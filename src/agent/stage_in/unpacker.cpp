@@ -1,5 +1,7 @@
 #include "src/agent/stage_in/unpacker.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <thread>
@@ -9,12 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/agent/stage_in/source_tree.hpp"
 #include "src/base/file.hpp"
 #include "src/base/pipe.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
-#include "src/process/child.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -23,10 +23,23 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBeginning = 512;
 constexpr int kLookMilliseconds = 100;
+constexpr const char* kZipFile = ".archive.zip";
+// GNU tar warns, and leaves that part of the name out.
+constexpr std::array<std::string_view, 2> kLeavingNames{"Removing leading", "contains '..'"};
+constexpr const char* kNamesLeave = "it has names that lead out of its folder";
 
 bool is_program(const fs::path& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0;
+}
+
+// Of a list with one name per line. unzip would leave parts of names out, and be silent.
+bool all_below(std::string_view names) {
+  for (const std::string& line : split(names, '\n'))
+    if (const fs::path name(line);
+        name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
+      return false;
+  return true;
 }
 
 bool leaves(const fs::path& folder, const fs::path& target) {
@@ -71,16 +84,16 @@ Unpacker::Unpacker(std::string from, fs::path root, fs::path log, Environment en
 }
 
 Unpacker::~Unpacker() {
-  end_tar();
+  end_program();
 }
 
-void Unpacker::end_tar() {
+void Unpacker::end_program() {
   input_.reset();
-  if (tar_ <= 0) return;
-  ::kill(-tar_, SIGKILL);
+  if (program_ <= 0) return;
+  ::kill(-program_, SIGKILL);
   constexpr int kMaxLooks = 1000;
-  for (int i = 0; i < kMaxLooks && !reap(tar_); ++i) std::this_thread::sleep_for(Milliseconds(1));
-  tar_ = 0;
+  for (int i = 0; i < kMaxLooks && !reap(program_); ++i) std::this_thread::sleep_for(Milliseconds(1));
+  program_ = 0;
 }
 
 tl::unexpected<Error> Unpacker::refuse(const std::string& why) const {
@@ -110,22 +123,33 @@ Result<void> Unpacker::entry(const StageEntry& entry) {
 }
 
 Result<void> Unpacker::start() {
-  const std::string option = TRY(archive_option(beginning_, from_));
+  kind_ = TRY(archive_kind(beginning_, from_));
+  if (is_zip()) {
+    const fs::path archive = root_.parent_path() / kZipFile;
+    input_ = UniqueFd(::open(archive.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!input_) return fail(ErrorKind::io, "cannot create {}: {}", archive.string(), system_reason(errno));
+    return give(std::exchange(beginning_, {}));
+  }
   Pipe pipe = TRY(make_pipe());
-  const UniqueFd log(::open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!log) return fail(ErrorKind::io, "cannot create {}: {}", log_.string(), system_reason(errno));
   Argv argv{"tar", "--extract", "--file=-", "--no-same-owner", "--directory=" + root_.string()};
-  if (!option.empty()) argv.push_back(option);
-  tar_ = TRY(start_child({.argv = std::move(argv),
-                          .environment = environment_,
-                          .working_directory = "/",
-                          .stdin_fd = pipe.read.get(),
-                          .stdout_fd = log.get(),
-                          .stderr_fd = log.get(),
-                          .inherited_fds = {}}));
+  if (!kind_->option.empty()) argv.push_back(kind_->option);
+  TRY(run(std::move(argv), pipe.read.get()));
   set_nonblocking(pipe.write);
   input_ = std::move(pipe.write);
   return give(std::exchange(beginning_, {}));
+}
+
+Result<void> Unpacker::run(Argv argv, int input) {
+  const UniqueFd log(::open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!log) return fail(ErrorKind::io, "cannot create {}: {}", log_.string(), system_reason(errno));
+  program_ = TRY(start_child({.argv = std::move(argv),
+                              .environment = environment_,
+                              .working_directory = "/",
+                              .stdin_fd = input,
+                              .stdout_fd = log.get(),
+                              .stderr_fd = log.get(),
+                              .inherited_fds = {}}));
+  return {};
 }
 
 // Where tar has ended it takes no more: how it ended tells why.
@@ -135,7 +159,8 @@ Result<void> Unpacker::give(std::string_view bytes) {
     const ssize_t put = ::write(input_.get(), bytes.data(), bytes.size());
     if (put < 0 && errno == EPIPE) return finish();
     if (put < 0 && errno != EAGAIN && errno != EINTR)
-      return fail(ErrorKind::unavailable, "{} cannot be given to tar: {}", from_, system_reason(errno));
+      return fail(is_zip() ? ErrorKind::io : ErrorKind::unavailable, "{} cannot be given to {}: {}", from_,
+                  program_name(), system_reason(errno));
     if (put > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(put));
       continue;
@@ -147,28 +172,43 @@ Result<void> Unpacker::give(std::string_view bytes) {
 }
 
 Result<void> Unpacker::bytes(std::string_view bytes) {
-  if (tar_ > 0) return give(bytes);
+  if (kind_) return give(bytes);
   beginning_ += bytes;
   return beginning_.size() < kBeginning ? Result<void>() : start();
 }
 
 Result<void> Unpacker::file_end() {
-  if (tar_ == 0) TRY(start());
+  if (!kind_) TRY(start());
   input_.reset();
-  return finish();
+  return is_zip() ? unzip() : finish();
+}
+
+Result<void> Unpacker::unzip() {
+  const fs::path archive = root_.parent_path() / kZipFile;
+  const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  TRY(run({"unzip", "-Z1", archive.string()}, nothing.get()));
+  TRY(finish());
+  if (!all_below(TRY(read_file(log_)))) return refuse(kNamesLeave);
+  // With an empty password it asks nobody for one.
+  TRY(run({"unzip", "-q", "-o", "-P", "", archive.string(), "-d", root_.string()}, nothing.get()));
+  TRY(finish());
+  std::error_code problem;
+  fs::remove(archive, problem);
+  if (problem) return fail(ErrorKind::io, "cannot remove {}: {}", archive.string(), problem.message());
+  return {};
 }
 
 Result<void> Unpacker::finish() {
   std::optional<ExitStatus> status;
-  while (!(status = reap(tar_))) {
+  while (!(status = reap(program_))) {
     if (control_.stopped()) return fail(ErrorKind::lost, "the staging was stopped");
     std::this_thread::sleep_for(Milliseconds(5));
   }
-  tar_ = 0;
+  program_ = 0;
   const std::string said = read_file(log_).value_or(std::string());
-  for (const char* word : {"Removing leading", "contains '..'"})  // GNU tar warns, and leaves that part out
-    if (said.find(word) != std::string::npos) return refuse("it has names that lead out of its folder");
-  if (!status->success()) return refuse("tar ended with " + status->text());
+  for (const std::string_view words : kLeavingNames)
+    if (said.find(words) != std::string::npos) return refuse(kNamesLeave);
+  if (!status->success()) return refuse(fmt::format("{} ended with {}", program_name(), status->text()));
   if (input_) return refuse("tar did not read it to its end");
   if (const std::string link = link_that_leaves(root_); !link.empty())
     return refuse(fmt::format("its link {} leads out of its folder", link));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/base/utc.hpp"
 
 namespace dlrun::report {
@@ -71,6 +72,11 @@ constexpr MarkRow kMarks[] = {
      }},
     {"straggler_over", "note", false,
      [](const Json& e) { return fmt::format("rank {} is not slow any more", text_of(e, "rank")); }},
+    {"all_staged", "note", false,
+     [](const Json& e) {
+       const auto bytes = field<std::uint64_t>(e, "bytes", "events.jsonl").value_or(0);
+       return fmt::format("staged {} in {} s", format_size(bytes), text_of(e, "seconds"));
+     }},
     {"end_changed", "note", false, [](const Json& e) { return "the walltime ends at " + text_of(e, "end"); }},
     {"stood_still", "note", false,
      [](const Json& e) { return fmt::format("the head stood still for {} s", text_of(e, "seconds")); }},

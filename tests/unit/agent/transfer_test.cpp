@@ -149,12 +149,29 @@ TEST_CASE("archives are unpacked on their way, whatever compresses them") {
   const dlrun::test::Folder folder;
   shell(folder.path,
         "mkdir -p from/d && printf x > from/d/x && head -c 200000 /dev/zero > from/zero && ln -s d from/l");
-  for (const std::string option : {"", "-z", "-J"}) {
+  for (const std::string option : {"", "-z", "-J", "--zstd", "--bzip2"}) {
     CAPTURE(option);
     shell(folder.path, "rm -rf to a.tar && mkdir to && tar -c " + option + " -f a.tar -C from .");
     REQUIRE(copy(item_of(folder.path / "a.tar", true), folder.path / "to"));
     shell(folder.path, "diff -r from to/item");
   }
+}
+
+TEST_CASE("a zip archive is unpacked once it is there, and leaves no file beside") {
+  const dlrun::test::Folder folder;
+  shell(folder.path,
+        "mkdir -p from/d to && printf x > from/d/x && head -c 200000 /dev/urandom > from/random && ln -s d "
+        "from/l "
+        "&& chmod 755 from/random && cd from && zip -q -r --symlinks ../a.zip .");
+  REQUIRE(copy(item_of(folder.path / "a.zip", true), folder.path / "to"));
+  shell(folder.path,
+        "diff -r from to/item && test -L to/item/l && test -x to/item/random && test ! -e to/.archive.zip");
+  shell(folder.path, "rm -rf to && mkdir to && head -c 150000 a.zip > cut.zip");
+  const auto cut = copy(item_of(folder.path / "cut.zip", true), folder.path / "to");
+  REQUIRE_FALSE(cut.has_value());
+  CHECK(cut.error().what.starts_with((folder.path / "cut.zip").string() +
+                                     " cannot be unpacked: unzip ended with"));
+  CHECK_FALSE(cut.error().also.empty());
 }
 
 TEST_CASE("an archive with names or links that lead out of its folder is refused by name") {
@@ -163,7 +180,9 @@ TEST_CASE("an archive with names or links that lead out of its folder is refused
         "printf x > x && mkdir sub && ln -s ../../etc leave && ln -s /etc/passwd absolute && ln -s /bin/sh "
         "program && "
         "tar -cPf up.tar -C sub ../x && tar -cPf root.tar \"$PWD/x\" && tar -cf leave.tar leave && "
-        "tar -cf absolute.tar absolute && tar -cf program.tar program && printf 'no archive' > text.tar");
+        "tar -cf absolute.tar absolute && tar -cf program.tar program && printf 'no archive' > text.tar && "
+        "(cd sub && zip -q ../up.zip ../x) && zip -q --symlinks leave.zip leave && zip -q -P word secret.zip "
+        "x");
   const auto said = [&](const std::string& name) {
     shell(folder.path, "rm -rf to && mkdir to");
     const auto copied = copy(item_of(folder.path / name, true), folder.path / "to");
@@ -175,7 +194,10 @@ TEST_CASE("an archive with names or links that lead out of its folder is refused
   CHECK(said("absolute.tar") ==
         " cannot be unpacked: its link absolute -> /etc/passwd leads out of its folder");
   CHECK(said("program.tar") == "fine");
-  CHECK(said("text.tar").starts_with(" cannot be unpacked: it is not a tar archive"));
+  CHECK(said("text.tar").starts_with(" cannot be unpacked: it is not a zip archive, nor a tar archive"));
+  CHECK(said("up.zip") == " cannot be unpacked: it has names that lead out of its folder");
+  CHECK(said("leave.zip") == " cannot be unpacked: its link leave -> ../../etc leads out of its folder");
+  CHECK(said("secret.zip").starts_with(" cannot be unpacked: unzip ended with"));
 }
 
 TEST_CASE("a compression whose program is not on the node is named with what to do") {

@@ -106,13 +106,24 @@ TEST_CASE("what is unset, differs per rank or is a secret is refused with its pl
 TEST_CASE("the folder of what is staged is a path of jobs that stage something") {
   CHECK(changes("stage: [{from: $SCRATCH/a, to: ~/local}]\ncommand: [cat, --in=$DLRUN_STAGE/a]\n"
                 "environment: {activate: 'venv:$DLRUN_STAGE/env'}\n") ==
-        "environment.activate=venv:/DLRUN_STAGE/env\n"
         "stage[0].from=/scratch/ann/a\n"
         "stage[0].to=/home/ann/local\n"
+        "environment.activate=venv:/DLRUN_STAGE/env\n"
         "command[1]=--in=/DLRUN_STAGE/a\n");
   CHECK(changes("command: [cat, $DLRUN_STAGE/a]\n") ==
         "job.yaml:1:16: command[1]: $DLRUN_STAGE is set only in jobs that have a section 'stage'\n"
         "  hint: stage: [{from: /project/flowers.tar, to: node-local}]");
+}
+
+TEST_CASE("an item of what is staged is a path by the variable that ranks have, too") {
+  const std::string stage = "stage: [{from: $SCRATCH/a.tar, unpack: true}, {from: b, as: words-1}]\n";
+  CHECK(changes(stage + "command: [cat, $DLRUN_STAGE_A/x, '${DLRUN_STAGE_WORDS_1}']\n") ==
+        "stage[0].from=/scratch/ann/a.tar\n"
+        "command[1]=/DLRUN_STAGE/a/x\n"
+        "command[2]=/DLRUN_STAGE/words-1\n");
+  CHECK(changes(stage + "command: [cat, $DLRUN_STAGE_WORD_1]\n") ==
+        "job.yaml:2:16: command[1]: $DLRUN_STAGE_WORD_1 names no item of the section 'stage'\n"
+        "  hint: did you mean 'DLRUN_STAGE_WORDS_1'?");
 }
 
 TEST_CASE("a job that is submitted may name what its scheduler will set") {

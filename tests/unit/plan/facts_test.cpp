@@ -33,6 +33,7 @@ TEST_CASE("all facts, and no others, are computed") {
   plan.job_id = "x";
   plan.nodes = {{.index = NodeIndex(0), .host = HostName("laptop")}};
   plan.ranks.resize(1);
+  plan.stage = {"/staged", {{.name = "NAME", .from = "/a"}}};
   plan::Facts facts = plan::facts_of_job(plan, in.spec, in.installation, {2});
   plan::add_role_facts(facts, plan, {"NAME"});
   for (const plan::FactInfo& fact : plan::all_facts())

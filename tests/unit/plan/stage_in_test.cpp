@@ -59,6 +59,20 @@ TEST_CASE("paths of the job lead to the folder of its run, and ranks have its va
   CHECK(again.stage.folder == folder);
 }
 
+TEST_CASE("an adapter may name an item of the job") {
+  const std::string of_words =
+      "name: reader\nsummary: reads\nprocess: per-rank\n"
+      "env: {WORDS: \"{{stage.words}}\", OTHER: {if: stage.other, value: \"{{stage.other}}\"}}\n";
+  const std::string reader = "framework: reader\ncommand: [read]\nstage: [{from: /p/words}]\n";
+  const plan::Plan made = plan::make_plan(input(reader, machine(4), adapter(of_words))).value();
+  CHECK(made.environment.at("WORDS") == made.stage.folder + "/words");
+  CHECK_FALSE(made.environment.contains("OTHER"));
+  const auto none =
+      plan::make_plan(input("framework: reader\ncommand: [read]\n", machine(4), adapter(of_words)));
+  REQUIRE_FALSE(none.has_value());
+  CHECK(none.error().text().find("'stage.words' has no value in this job") != std::string::npos);
+}
+
 TEST_CASE("only a whole placeholder is the folder") {
   CHECK(plan::with_stage_folder("--a=/DLRUN_STAGE/x:/DLRUN_STAGE", "/f") == "--a=/f/x:/f");
   CHECK(plan::with_stage_folder("/DLRUN_STAGES/x", "/f") == "/DLRUN_STAGES/x");

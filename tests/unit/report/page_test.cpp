@@ -76,6 +76,12 @@ TEST_CASE("events become marks: the first failure of an attempt, a retry, a chec
   CHECK(out.at("checkpoints").at(0).at("held") == 0.5);
 }
 
+TEST_CASE("what was staged is a mark with its bytes") {
+  const Json out =
+      marks_json({{1, {event(1, {{"event", "all_staged"}, {"seconds", 2.5}, {"bytes", 3 << 20}})}}}, {});
+  CHECK(out.at("marks").at(0).at("text") == "staged 3.0 MiB in 2.5 s");
+}
+
 TEST_CASE("where there are too many marks the grave ones stay, and the rest is counted") {
   std::vector<Json> events;
   for (int i = 0; i < 50; ++i) events.push_back(event(i, {{"event", "stood_still"}, {"seconds", 20}}));
