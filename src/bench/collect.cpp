@@ -9,7 +9,7 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/base/utc.hpp"
-#include "src/bench/early_stop.hpp"
+#include "src/bench/epoch_reader.hpp"
 #include "src/bench/rate_lines.hpp"
 #include "src/bench/results/max_rate.hpp"
 #include "src/report/rank_logs.hpp"

@@ -2,33 +2,9 @@
 
 #include <algorithm>
 
-#include "src/base/json.hpp"
-#include "src/base/regular_file.hpp"
-#include "src/base/strings.hpp"
+#include <fmt/format.h>
 
 namespace dlrun::bench {
-namespace {
-
-// Lines of metrics.jsonl, and the last report in status.json.
-std::vector<Json> reports_of(const std::filesystem::path& run) {
-  std::vector<Json> out;
-  if (const auto text = read_regular_file(run / "metrics.jsonl", kMaxJsonBytes))
-    for (const std::string& line : split(*text, '\n'))
-      if (const auto json = parse_json(line, "metrics.jsonl"); json && json->is_object())
-        out.push_back(*json);
-  if (const auto text = read_regular_file(run / "status.json", kMaxJsonBytes))
-    if (const auto json = parse_json(*text, "status.json"); json && json->is_object())
-      if (const Json progress = json->value("progress", Json()); progress.is_object())
-        out.push_back(progress);
-  return out;
-}
-
-std::optional<int> epoch_of(const Json& report) {
-  const auto epoch = field<int>(report, "epoch", "report");
-  return epoch && *epoch > 0 ? std::optional(*epoch) : std::nullopt;
-}
-
-}  // namespace
 
 bool EarlyStop::is_better(double one, double other) const {
   return goal_.better == plan::BenchGoal::Better::higher ? one > other : one < other;
@@ -60,26 +36,6 @@ const std::map<std::size_t, double>* EarlyStop::note(std::size_t point, int epoc
   if (found == values.end()) return nullptr;
   auto& rung = rungs_[epoch];
   return rung.emplace(point, found->second).second ? &rung : nullptr;
-}
-
-EpochValues epoch_values(const std::filesystem::path& run, const std::string& metric) {
-  EpochValues out;
-  for (const Json& report : reports_of(run)) {
-    const auto value = field<double>(report, metric.c_str(), "report");
-    if (const auto epoch = epoch_of(report); epoch && value) out[*epoch] = *value;
-  }
-  return out;
-}
-
-std::map<std::string, double> last_epoch_metrics(const std::filesystem::path& run) {
-  std::map<std::string, double> out;
-  for (const Json& report : reports_of(run)) {
-    if (!epoch_of(report)) continue;
-    for (const auto& [name, value] : report.items())
-      if (value.is_number() && name != "time" && name != "step" && name != "steps")
-        out[name] = value.get<double>();
-  }
-  return out;
 }
 
 }  // namespace dlrun::bench

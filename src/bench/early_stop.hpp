@@ -5,7 +5,6 @@
 // Pure: it is told values and says who goes on.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,12 +35,5 @@ class EarlyStop {
   int epochs_;
   std::map<int, std::map<std::size_t, double>> rungs_;  // by epoch: the value of each point that came so far
 };
-
-/// From the metrics of a run, or from what its program reports by dlrun_client with `epoch`. Empty where
-/// there is nothing yet.
-EpochValues epoch_values(const std::filesystem::path& run, const std::string& metric);
-
-/// All metrics of the last epoch of a run, and the epoch.
-std::map<std::string, double> last_epoch_metrics(const std::filesystem::path& run);
 
 }  // namespace dlrun::bench

@@ -11,7 +11,7 @@
 #include "src/base/lease.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/bench/collect.hpp"
-#include "src/bench/early_stop.hpp"
+#include "src/bench/early_stop_watch.hpp"
 #include "src/bench/node_share.hpp"
 #include "src/bench/point_job.hpp"
 #include "src/process/child.hpp"
@@ -42,9 +42,9 @@ class BenchDriver {
         nodes_(open.request.allocation->nodes.size()),
         needs_(open.bench.points.size(), 1) {
     if (!open.spec().stop_early) return;
-    early_stop_.emplace(*open.spec().stop_early, static_cast<int>(*open.spec().epochs));
+    early_stop_.emplace(open);
     for (std::size_t i = 0; i < open.bench.points.size(); ++i)
-      if (is_over(open.bench.points[i].status)) early_stop_->know(i, values_of(i));
+      if (is_over(open.bench.points[i].status)) early_stop_->know(i);
   }
 
   Result<BenchEnd> run() {
@@ -101,16 +101,10 @@ class BenchDriver {
     });
   }
 
-  EpochValues values_of(std::size_t index) const {
-    const Point& point = open_.bench.points[index];
-    if (point.run.empty()) return {};
-    return epoch_values(open_.folder / point.run, open_.spec().stop_early->metric);
-  }
-
   void stop_the_worse() {
     if (!early_stop_) return;
     for (const auto& [index, running] : running_)
-      if (auto why = early_stop_->why_stopped(index, values_of(index))) {
+      if (auto why = early_stop_->why_stopped(index)) {
         why_stopped_[index] = std::move(*why);
         ask_to_end(index, EndedBy::goal);
       }
@@ -222,7 +216,7 @@ class BenchDriver {
     Point& point = open_.bench.points[index];
     collect(point, open_.bench, open_.spec(), open_.folder, running.by);
     if (point.status == PointStatus::stopped_early) point.why = why_stopped_[index];
-    if (early_stop_ && is_over(point.status)) early_stop_->know(index, values_of(index));
+    if (early_stop_ && is_over(point.status)) early_stop_->know(index);
     took_ += std::chrono::steady_clock::now() - running.began;
     ++ended_;
     // Stopped, and not by us: the allocation ends.
@@ -238,7 +232,7 @@ class BenchDriver {
   EventLoop loop_;
   StopSignals signals_;
   std::map<std::size_t, Running> running_;  // by index of the point
-  std::optional<EarlyStop> early_stop_;
+  std::optional<EarlyStopWatch> early_stop_;
   std::map<std::size_t, std::string> why_stopped_;
   BenchEnd end_;
   std::optional<Error> problem_;

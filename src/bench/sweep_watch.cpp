@@ -5,8 +5,7 @@
 namespace dlrun::bench {
 
 SweepWatch::SweepWatch(OpenBench& open) : open_(open), told_(open.bench.points.size(), false) {
-  if (open.spec().stop_early)
-    early_stop_.emplace(*open.spec().stop_early, static_cast<int>(*open.spec().epochs));
+  if (open.spec().stop_early) early_stop_.emplace(open);
 }
 
 Result<std::vector<std::size_t>> SweepWatch::update() {
@@ -31,20 +30,15 @@ bool SweepWatch::is_over() const {
 Result<void> SweepWatch::stop_the_worse() {
   const std::vector<Point>& points = open_.bench.points;
   for (std::size_t i = 0; i < points.size(); ++i)
-    if (bench::is_over(points[i].status) && !told_[i]) early_stop_->know(i, values_of(points[i]));
+    if (bench::is_over(points[i].status) && !told_[i]) early_stop_->know(i);
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (points[i].status != PointStatus::running) continue;
-    const auto why = early_stop_->why_stopped(i, values_of(points[i]));
+    const auto why = early_stop_->why_stopped(i);
     if (!why) continue;
     TRY(note_stopped_early(open_.folder, points[i], *why));
     TRY(job::request_stop(open_.folder / points[i].run, job::RunStop::save));
   }
   return {};
-}
-
-EpochValues SweepWatch::values_of(const Point& point) const {
-  if (point.run.empty()) return {};
-  return epoch_values(open_.folder / point.run, open_.spec().stop_early->metric);
 }
 
 }  // namespace dlrun::bench

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/bench/early_stop.hpp"
+#include "src/bench/early_stop_watch.hpp"
 #include "src/bench/sweep.hpp"
 
 namespace dlrun::bench {
@@ -25,10 +25,9 @@ class SweepWatch {
 
  private:
   Result<void> stop_the_worse();
-  EpochValues values_of(const Point& point) const;
 
   OpenBench& open_;
-  std::optional<EarlyStop> early_stop_;
+  std::optional<EarlyStopWatch> early_stop_;
   std::vector<bool> told_;  // that they are over, by point
 };
 

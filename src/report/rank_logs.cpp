@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/file.hpp"
@@ -178,10 +179,22 @@ Result<Instant> since_of(const std::string& text, Instant now) {
                .also = {}});
 }
 
+void LogReader::begin_again_if_new(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return;
+  const std::pair<dev_t, ino_t> id(status.st_dev, status.st_ino);
+  if (id_ && *id_ != id) {
+    offset_ = 0;
+    begun_.clear();
+  }
+  id_ = id;
+}
+
 Result<void> LogReader::read(Until until, const std::function<void(std::string_view)>& take) {
   const UniqueFd fd(::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd && errno != ENOENT)
     return fail(ErrorKind::io, "cannot read {}: {}", file_.string(), system_reason(errno));
+  if (fd) begin_again_if_new(fd.get());
   constexpr std::size_t piece_size = std::size_t{1} << 16;
   std::array<char, piece_size> piece;
   while (fd) {

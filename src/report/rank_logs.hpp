@@ -6,7 +6,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "src/base/clock.hpp"
 #include "src/report/run_folder.hpp"
@@ -44,7 +47,8 @@ std::optional<std::uint64_t> offset_since(const RankLog& log, Instant since);
 /// "10min" before now, or "2026-11-29T20:00:00Z".
 Result<Instant> since_of(const std::string& text, Instant now);
 
-/// Reads a log from where it stopped the last time.
+/// Reads a log from where it stopped the last time; another file that has taken its place, from the
+/// beginning.
 class LogReader {
  public:
   explicit LogReader(std::filesystem::path file, std::uint64_t offset = 0)
@@ -54,9 +58,12 @@ class LogReader {
   Result<void> read(Until until, const std::function<void(std::string_view)>& take);
 
  private:
+  void begin_again_if_new(int fd);
+
   std::filesystem::path file_;
   std::uint64_t offset_;
-  std::string begun_;  // of a line
+  std::optional<std::pair<dev_t, ino_t>> id_ = {};  // of the file, once there was one
+  std::string begun_;                               // of a line
 };
 
 }  // namespace dlrun::report

@@ -1,12 +1,9 @@
-// Who goes on, and which values count.
+// Who goes on.
 #include "src/bench/early_stop.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/unit/folder.hpp"
-
 using namespace dlrun;
-using namespace dlrun::test;
 using bench::EarlyStop;
 using Better = plan::BenchGoal::Better;
 
@@ -39,19 +36,4 @@ TEST_CASE("what is over before is known; the last epoch is no rung") {
   EarlyStop short_one({"accuracy", Better::higher}, 1);
   short_one.know(0, {{1, 0.9}});
   CHECK_FALSE(short_one.why_stopped(1, {{1, 0.1}}));
-}
-
-TEST_CASE("values come from the lines at the ends of epochs, and from what a program reports") {
-  const Folder folder;
-  folder.write("metrics.jsonl",
-               "{\"step\":50,\"epoch\":1,\"accuracy\":0.3}\n"
-               "{\"step\":469,\"epoch\":1,\"test_accuracy\":0.86,\"epoch_loss\":0.6}\n"
-               "{\"step\":938,\"epoch\":2,\"test_accuracy\":0.88,\"epoch_loss\":0.3}\n{\"step\":93");
-  CHECK(bench::epoch_values(folder.path, "test_accuracy") == bench::EpochValues{{1, 0.86}, {2, 0.88}});
-  CHECK(bench::last_epoch_metrics(folder.path).at("epoch_loss") == 0.3);
-  CHECK(bench::last_epoch_metrics(folder.path).at("epoch") == 2);
-  const Folder other;
-  CHECK(bench::epoch_values(other.path, "score").empty());
-  other.write("status.json", R"({"progress": {"step": 7, "epoch": 3, "score": 12.5}})");
-  CHECK(bench::epoch_values(other.path, "score") == bench::EpochValues{{3, 12.5}});
 }
