@@ -70,7 +70,12 @@ Result<std::string> make_page(const PageRequest& request, const Json& data) {
     if (name.starts_with(file)) return read_file(request.parts / name.substr(file.size()));
     return bad_input(shell.string(), fmt::format("unknown name '@{}@'", name));
   };
-  return fill(TRY(read_file(shell)), text_of);
+  const auto with_shells = [&](std::string_view name) -> Result<std::string> {
+    constexpr std::string_view part = "shell:";
+    if (!name.starts_with(part)) return text_of(name);
+    return fill(TRY(read_file(request.parts / name.substr(part.size()))), text_of);
+  };
+  return fill(TRY(read_file(shell)), with_shells);
 }
 
 }  // namespace dlrun::report

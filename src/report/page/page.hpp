@@ -1,6 +1,7 @@
 // The page of a report: one HTML file that needs no network. Its shell, a file in share/dlrun/report, names
-// what is put into it: @title@, @data@ (JSON that no text in it can end) and @file:NAME@, the styles and
-// scripts beside it. What `dlrun bench` plots takes the same files with a shell of its own.
+// what is put into it: @title@, @data@ (JSON that no text in it can end), @file:NAME@, the styles and scripts
+// beside it, and @shell:NAME@, a part that shells have in common and in which the same is named. What `dlrun
+// bench` plots has a shell of its own.
 #pragma once
 
 #include <filesystem>

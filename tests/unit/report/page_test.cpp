@@ -169,7 +169,8 @@ TEST_CASE("no text ends the script or the element that it is in") {
 TEST_CASE("a page is its parts, and what is put in is not searched for names") {
   const test::Folder folder;
   folder.write("own.js", "@title@");
-  folder.write("own.html", "<title>@title@</title> @file:own.js@ @data@.");
+  folder.write("head.html", "<title>@title@</title>");
+  folder.write("own.html", "@shell:head.html@ @file:own.js@ @data@.");
   const PageRequest request{.parts = folder.path, .shell = "own.html", .title = "a <b>"};
   CHECK(make_page(request, {{"n", "@title@"}}).value() ==
         R"(<title>a &lt;b&gt;</title> @title@ {"n":"@title@"}.)");
