@@ -1,20 +1,12 @@
 #!/usr/bin/env python3
-"""The page of `dlrun bench-report` in a real browser: log-log plots with the ideal line, light, dark, on a phone and on paper.
-Pictures are left in REPORT_PICTURES."""
+"""The page of `dlrun bench-report` in a real browser: log-log plots with the ideal line, light, dark, on a phone and on paper."""
 import json
 import os
-import pathlib
 import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+import page_case
+from page_case import HOSTILE, PICTURES, WINDOWS
 
-import support  # noqa: E402
-from browser import Browser  # noqa: E402
-
-PICTURES = os.environ["REPORT_PICTURES"]
-HOSTILE = 'evil </script><script>document.title="broken"</script> & <b>'
-NO_VALUES = "document.body.innerText.match(/\\b(undefined|NaN|Infinity|\\[object)/g)"
 # Inception v3 with parameter servers on Piz Daint (Bugliarello, "Distributed TensorFlow: A performance evaluation", 2017).
 DAINT = {1: (138.23, 137.03), 2: (264.57, 260.84), 4: (523.38, 516.71), 8: (1018.18, 911.84), 16: (2001.00, 1772.34), 32: (3840.35, 3425.55),
          64: (7118.31, 6348.74), 128: (9219.70, 9055.64)}
@@ -30,36 +22,14 @@ def bench(name="inception"):
             "machine": {"cpu": "Xeon E5-2690 v3", "gpu": "Tesla P100", "host_count": 128}, "points": points}
 
 
-class BenchPage(support.Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = Browser().__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.__exit__()
-
-    def page(self, name="inception"):
+class BenchPage(page_case.PageCase):
+    def bench_page(self, name="inception"):
         self.write("bench.json", json.dumps(bench(name)))
-        code, out, err = self.dlrun("bench-report", ".", "-o", "page.html")
-        self.assertEqual((code, out), (0, "page.html\n"), err)
-        return os.path.join(self.folder, "page.html")
-
-    def open(self, page, name, width=1200, scheme="light", phone=False):
-        self.browser.window(width, 900, scheme, phone)
-        self.browser.open(page)
-        self.assertEqual(self.browser.problems(), [])
-        self.assertEqual(self.js("document.documentElement.dataset.ready"), "yes")
-        self.assertIsNone(self.js(NO_VALUES))
-        self.assertLessEqual(self.js("document.documentElement.scrollWidth"), width, "it scrolls sideways")
-        self.browser.picture(os.path.join(PICTURES, f"{name}-{scheme}{'-phone' if phone else ''}.png"))
-
-    def js(self, script):
-        return self.browser.evaluate(script)
+        return self.page("bench-report", ".")
 
     def test_scaling_with_the_ideal_line_light_dark_on_a_phone_and_on_paper(self):
-        page = self.page()
-        for scheme, width, phone in (("light", 1200, False), ("dark", 1200, False), ("light", 390, True)):
+        page = self.bench_page()
+        for scheme, width, phone in WINDOWS:
             with self.subTest(scheme=scheme, width=width):
                 self.open(page, "bench", width, scheme, phone)
         self.assertEqual(self.js("document.querySelectorAll('.u-over').length"), 2)  # rate and efficiency
@@ -82,12 +52,11 @@ class BenchPage(support.Case):
             self.assertIn(part, text)
 
     def test_no_text_of_a_bench_becomes_part_of_the_page(self):
-        self.open(self.page(HOSTILE), "bench-hostile")
+        self.open(self.bench_page(HOSTILE), "bench-hostile")
         self.assertEqual(self.js("document.title"), f"{HOSTILE} · dlrun bench")
         self.assertEqual(self.js("document.querySelector('h1').textContent"), HOSTILE)
         self.assertEqual(self.js("document.querySelectorAll('main b, main script').length"), 0)
 
 
 if __name__ == "__main__":
-    os.makedirs(PICTURES, exist_ok=True)
-    support.main()
+    page_case.main()

@@ -1,26 +1,18 @@
 #!/usr/bin/env python3
 """`dlrun report` end to end: runs that dlrun did and run directories of any size as it writes them, in a real browser. Pictures of
-the pages are left in REPORT_PICTURES, for people to judge: light, dark, at the width of a phone, and as they are printed."""
+the pages are left: light, dark, at the width of a phone, and as they are printed."""
 import json
 import os
 import pathlib
 import resource
 import stat
 import subprocess
-import sys
 import time
-import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+import made_runs
+import page_case
+from page_case import HOSTILE, PICTURES, WINDOWS
 
-import made_runs  # noqa: E402
-import support  # noqa: E402
-from browser import Browser  # noqa: E402
-
-PICTURES = os.environ["REPORT_PICTURES"]
-HOSTILE = 'evil </script><script>document.title="broken"</script> & <b>'
-# What a page may show nowhere: a value that somebody computed from what is not there.
-NO_VALUES = "document.body.innerText.match(/\\b(undefined|NaN|Infinity|\\[object)/g)"
 SHIFTS = """new Promise((done) => {
   let sum = 0;
   new PerformanceObserver((list) => { for (const entry of list.getEntries()) sum += entry.value; }).observe({type: "layout-shift", buffered: true});
@@ -29,19 +21,9 @@ SHIFTS = """new Promise((done) => {
 HEADINGS = "[...document.querySelectorAll('h1,h2,h3,h4')].map((h) => Number(h.tagName[1]))"
 
 
-class Page(support.Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = Browser().__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.__exit__()
-
-    def report(self, *runs, flags=()):
-        code, out, err = self.dlrun("report", *flags, "-o", "page.html", *runs)
-        self.assertEqual((code, out), (0, "page.html\n"), err)
-        path = os.path.join(self.folder, "page.html")
+class Page(page_case.PageCase):
+    def report(self, *runs):
+        path = self.page("report", *runs)
         self.assertLess(os.path.getsize(path), 1000000)
         return path
 
@@ -51,27 +33,17 @@ class Page(support.Case):
         return json.loads(out)
 
     def open(self, page, name, width=1200, scheme="light", phone=False):
-        """Loads, checks what holds of every page, and takes a picture."""
-        self.browser.window(width, 900, scheme, phone)
-        self.browser.open(page)
-        self.assertEqual(self.browser.problems(), [])
-        self.assertEqual(self.js("document.documentElement.dataset.ready"), "yes")
-        self.assertIsNone(self.js(NO_VALUES))
-        self.assertLessEqual(self.js("document.documentElement.scrollWidth"), width, "it scrolls sideways")
+        super().open(page, name, width, scheme, phone)
         self.assertEqual(self.js(SHIFTS), 0, "its layout jumps")
         levels = self.js(HEADINGS)
         self.assertEqual(levels[0], 1)
         self.assertTrue(all(b <= a + 1 for a, b in zip(levels, levels[1:])), levels)
-        self.browser.picture(os.path.join(PICTURES, f"{name}-{scheme}{'-phone' if phone else ''}.png"))
-
-    def js(self, script):
-        return self.browser.evaluate(script)
 
     def test_runs_of_one_32_and_4096_ranks_light_dark_and_on_a_phone(self):
         for ranks in (1, 32, 4096):
             made_runs.make_run(os.path.join(self.folder, f"r{ranks}"), ranks, fail=ranks > 8)
             page = self.report(f"r{ranks}")
-            for scheme, width, phone in (("light", 1200, False), ("dark", 1200, False), ("light", 390, True)):
+            for scheme, width, phone in WINDOWS:
                 with self.subTest(ranks=ranks, scheme=scheme, width=width):
                     self.open(page, f"r{ranks}", width, scheme, phone)
             text = self.js("document.body.innerText")
@@ -209,5 +181,4 @@ class Page(support.Case):
 
 
 if __name__ == "__main__":
-    os.makedirs(PICTURES, exist_ok=True)
-    support.main()
+    page_case.main()
