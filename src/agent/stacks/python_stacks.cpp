@@ -88,6 +88,21 @@ Result<StackFrames> ask_faulthandler(pid_t pid, const Listener& listener) {
   return out;
 }
 
+// Before Python 3.11, py-spy cannot tell the kernel's numbers of threads while they run. Their names are then
+// Python's, and the first thread is the last of the list.
+const Json* first_thread(const Json& threads, pid_t pid) {
+  const Json* named = nullptr;
+  bool numbered = false;
+  for (const Json& thread : threads) {
+    const auto number = field<std::int64_t>(thread, "os_thread_id", "py-spy");
+    if (number && *number == pid) return &thread;
+    numbered = numbered || number;
+    if (field<std::string>(thread, "thread_name", "py-spy").value_or("") == "MainThread") named = &thread;
+  }
+  if (threads.empty() || (numbered && threads.size() > 1)) return nullptr;
+  return named != nullptr ? named : &threads.back();
+}
+
 }  // namespace
 
 bool is_python_program(pid_t pid) {
@@ -116,18 +131,15 @@ void read_python_stack(RankStack& stack, const std::string& folder) {
 Result<StackFrames> frames_of_py_spy(std::string_view text, pid_t pid) {
   const Json threads = TRY(parse_json(text, "py-spy"));
   if (!threads.is_array()) return fail(ErrorKind::input, "py-spy: its answer is no list");
-  for (const Json& thread : threads) {
-    if (field<std::int64_t>(thread, "os_thread_id", "py-spy").value_or(0) != pid && threads.size() > 1)
-      continue;
-    StackFrames out;
-    for (const Json& frame : TRY(field<Json>(thread, "frames", "py-spy")))
-      if (out.size() < kMaxFrames)
-        out.push_back({TRY(field<std::string>(frame, "name", "py-spy")),
-                       fmt::format("{}:{}", TRY(field<std::string>(frame, "filename", "py-spy")),
-                                   field<int>(frame, "line", "py-spy").value_or(0))});
-    return out;
-  }
-  return fail(ErrorKind::input, "py-spy: the first thread is not in its answer");
+  const Json* const thread = first_thread(threads, pid);
+  if (thread == nullptr) return fail(ErrorKind::input, "py-spy: the first thread is not in its answer");
+  StackFrames out;
+  for (const Json& frame : TRY(field<Json>(*thread, "frames", "py-spy")))
+    if (out.size() < kMaxFrames)
+      out.push_back({TRY(field<std::string>(frame, "name", "py-spy")),
+                     fmt::format("{}:{}", TRY(field<std::string>(frame, "filename", "py-spy")),
+                                 field<int>(frame, "line", "py-spy").value_or(0))});
+  return out;
 }
 
 // "Current thread 0x7f (most recent call first):", then '  File "x.py", line 3 in read_batch'.

@@ -23,6 +23,21 @@ TEST_CASE("the first thread's frames in the answer of py-spy") {
   CHECK_FALSE(frames_of_py_spy(R"([{"os_thread_id":42}])", 42));
 }
 
+TEST_CASE("before Python 3.11 py-spy does not number threads: the first one has its name, or is the last") {
+  const std::string other =
+      R"({"pid":42,"thread_id":140,"thread_name":%,"os_thread_id":null,"frames":[{"name":"wait","filename":"t.py","line":3}]})";
+  const std::string first =
+      R"({"pid":42,"thread_id":139,"thread_name":%,"os_thread_id":null,"frames":[{"name":"step","filename":"t.py","line":9}]})";
+  const auto with = [](std::string thread, const char* name) {
+    return thread.replace(thread.find('%'), 1, name);
+  };
+  const StackFrames expected{{"step", "t.py:9"}};
+  CHECK(*frames_of_py_spy("[" + with(other, "null") + "," + with(first, "null") + "]", 42) == expected);
+  CHECK(*frames_of_py_spy("[" + with(first, "\"MainThread\"") + "," + with(other, "\"pin\"") + "]", 42) ==
+        expected);
+  CHECK_FALSE(frames_of_py_spy("[]", 42));
+}
+
 TEST_CASE("the current thread's frames in the text of faulthandler") {
   const char* text =
       "Thread 0x00007f01 (most recent call first):\n"
