@@ -152,6 +152,12 @@ Result<std::optional<Lease>> claim_run_directory(const fs::path& directory,
   return std::optional<Lease>(std::move(lease));
 }
 
+void give_up_run_directory(const fs::path& directory, NameBefore before) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) fs::remove_all(entry.path(), ignored);
+  if (before == NameBefore::free) fs::remove(directory, ignored);
+}
+
 Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
   for (const char* name : {"logs", "log-times"}) TRY(make_directories(directory / name, Access::shared));

@@ -275,6 +275,14 @@ struct Ran {
   std::vector<TimeParts> parts = {};
 };
 
+// Whether the job was refused before anything started: what the user repairs, and then gives the same name
+// again.
+bool is_refused(const Ran& ran) {
+  if (ran.last || ran.attempts.size() > 1) return false;
+  const ErrorKind kind = ran.last.error().kind;
+  return kind == ErrorKind::usage || kind == ErrorKind::input || kind == ErrorKind::allocation;
+}
+
 // Attempt after attempt, until one ends well or another is not worth it.
 Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Context& context) {
   Attempts attempts(job.spec.launch.retries, plan::fewest_nodes(job.spec.resources, job.plan.nodes.size()));
@@ -327,13 +335,22 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder
   const std::optional<JobStart> start =
       request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
+  std::error_code problem;
+  const NameBefore before =
+      std::filesystem::exists(job.plan.run_directory, problem) ? NameBefore::folder : NameBefore::free;
   const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
-  HeadStatusFile status_file(job.plan.run_directory, job.spec.launch.metrics_file, first_status(job, began),
-                             stop_this_run);
-  context.status_file = &status_file;
+  std::optional<HeadStatusFile> status_file(std::in_place, job.plan.run_directory,
+                                            job.spec.launch.metrics_file, first_status(job, began),
+                                            stop_this_run);
+  context.status_file = &*status_file;
   TRY(write_run_directory(job, request.installation.data));
   TRY(log::open(request.environment.get(log::kVariable), plan::head_log_path(job.plan)));
   Ran ran = run_attempts(job, std::move(launcher), context);
+  if (request.run_directory && !start && is_refused(ran)) {
+    status_file.reset();  // it writes to its end
+    give_up_run_directory(job.plan.run_directory, before);
+    return fail(ran.last.error());
+  }
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   const RecordedJob recorded{job.plan, job.spec, job.allocation, job.adapter.source};
   Json sources = provenance(recorded, request.environment, report.outcome.provenance);
@@ -342,9 +359,9 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
       make_record(recorded, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
                   std::move(ran.attempts), std::move(sources));
   if (!context.checked.is_null()) report.record["node_check"] = context.checked;
-  status_file.change(
+  status_file->change(
       [&](LiveStatus& live) { live.ended(report.outcome.exit_code, reason_of(report.outcome)); });
-  if (const std::string problem = status_file.problem(); !problem.empty())
+  if (const std::string problem = status_file->problem(); !problem.empty())
     status.note("warning: others could not see how the run stands: " + problem);
   auto written = write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
   if (!written) written.error().what = "there is no record of this run: " + written.error().what;

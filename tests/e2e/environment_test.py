@@ -87,6 +87,20 @@ class Environment(support.Case):
         done = subprocess.run(["bash", script], env=self.environment, capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "/opt/two\n"), done.stderr)
 
+    def test_a_job_that_is_refused_before_anything_starts_leaves_the_name_of_its_run_directory_free(self):
+        self.write("checked.yaml", "name: checked\nsummary: s\nchecks: [[sh, -c, 'test -e data || { echo no data >&2; exit 66; }']]\n")
+        run = lambda name: self.dlrun("--quiet", "--framework-dir", self.folder, "--framework", "checked", "--run-dir", name, "--", "true")  # noqa: E731
+        os.makedirs(os.path.join(self.folder, "there"))
+        for name, left in (("new", False), ("there", True)):
+            code, _, err = run(name)
+            self.assertEqual(code, 66, err)
+            self.assertEqual(self.exists(name), left)
+        self.assertEqual(os.listdir(os.path.join(self.folder, "there")), [])
+        self.write("data", "")
+        for name in ("new", "there"):
+            self.assertEqual(run(name)[0], 0)
+            self.assertTrue(self.exists(f"{name}/record.json"))
+
     def test_checks_run_after_the_setup_lines_that_provide_what_is_checked(self):
         self.write("checked.yaml", "name: checked\nsummary: s\nchecks: [[sh, -c, 'test -e data || { echo no data in $PWD >&2; exit 66; }']]\n")
         job = "framework: checked\ncommand: [cat, data]\n"
