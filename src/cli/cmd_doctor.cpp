@@ -19,6 +19,7 @@ namespace dlrun::cli {
 namespace {
 
 constexpr int kInterrupted = 130;
+constexpr Seconds kStartTimeout{30};  // a person waits; a server that turns callers away is tried so long
 
 constexpr FlagRow<DoctorCommand> kDoctorFlags[] = {
     {{.name = "--full", .help = "take longer: larger files, and more rounds of the network"},
@@ -100,6 +101,14 @@ std::string summary(const health::Report& report) {
                      report.count(State::warning), report.count(State::bad), format_duration(report.took));
 }
 
+// A job may wait longer for its agents than a person for news of them, unless somebody has said how long.
+plan::LaunchSpec launch_of(const plan::JobSpec& spec) {
+  plan::LaunchSpec out = spec.launch;
+  if (plan::place_of(spec, "launch.start-timeout").empty())
+    out.start_timeout = std::min(out.start_timeout, kStartTimeout);
+  return out;
+}
+
 // Absolute: the nodes' agents run in another folder.
 Result<std::filesystem::path> folder_of(const std::string& directory) {
   std::error_code problem;
@@ -130,7 +139,7 @@ Result<int> DoctorCommand::run(const Context& context) {
   job.overrides.push_back({"framework", "plain", "dlrun doctor"});
   job.program = {"true"};
   const job::Request request = TRY(request_of(job, context.environment));
-  const plan::LaunchSpec launch = TRY(job_spec_of(request)).launch;
+  const plan::LaunchSpec launch = launch_of(TRY(job_spec_of(request)));
   const auto begun = launch::begin_launcher(request.environment);
   const Allocation allocation = TRY(allocation_of(request));
   const std::filesystem::path folder = TRY(folder_of(directory));

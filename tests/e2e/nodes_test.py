@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Plans of several nodes, each emulated by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
+import contextlib
 import json
 import os
 import signal
+import socket
+import threading
 
 import support
 
@@ -144,6 +147,21 @@ class Nodes(support.Case):
         os.mkdir(os.path.join(self.folder, "red\x1b[31m"))
         code, out, err = self.dlrun("doctor", "--dir", os.path.join(self.folder, "red\x1b[31m"))
         self.assertNotIn("\x1b", out)
+
+    def test_the_doctor_waits_half_a_minute_for_a_server_that_turns_callers_away(self):
+        def turn_away(server):
+            with contextlib.suppress(OSError):
+                while True:
+                    server.accept()[0].close()
+
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            threading.Thread(target=turn_away, args=(server,), daemon=True).start()
+            code, out, err = self.dlrun("doctor", "--json", "--hosts", "127.0.0.1", "--via", "ssh", "--set", f"launch.ssh.port={server.getsockname()[1]}")
+            server.shutdown(socket.SHUT_RDWR)
+        self.assertEqual(code, 71, out + err)
+        report = json.loads(out)
+        self.assertIn("accepts no more connections", out)
+        self.assertLess(report["seconds"], 100)  # a job would wait for 120 s
 
     def test_a_way_that_is_none_is_refused(self):
         code, _, err = self.dlrun("--allocation", "three.json", "--via", "loca", "--framework", "plain", "--", "true")
