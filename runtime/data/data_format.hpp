@@ -36,6 +36,8 @@ class DataSource {
   virtual Result<Dataset> load_evaluated() const;
   /// Whether the images stay as they are, so that every epoch can cut other parts out of them.
   virtual bool keeps_images() const { return false; }
+  /// An Error at the first target that is neither 0 nor 1, which names its file. Reads all targets again.
+  virtual Result<void> check_label_targets() const { return {}; }
   /// The folder or file, for people; empty for synthetic data.
   virtual std::string place() const = 0;
 };

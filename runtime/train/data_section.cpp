@@ -63,6 +63,8 @@ Result<void> read_data_section(Fields& train, TrainSpec& out) {
   const std::size_t channels = out.data.source->channels();
   out.conversion.mean = TRY(read_per_channel(data, "mean", -kMaxNumber, channels));
   out.conversion.std_dev = TRY(read_per_channel(data, "std", kMinStd, channels));
+  if (const yaml::Node* mean = data.find("mean")) out.mean_where = mean->source;
+  if (const yaml::Node* std_dev = data.find("std")) out.std_where = std_dev->source;
   if (out.data.source->holds_numbers()) return read_number_scaling(data, out);
   out.augmentation = TRY(read_augmentation(data));
   TRY(read_decoding(data, out, out.decoding));

@@ -156,6 +156,9 @@ class Session {
     return ending;
   }
 
+  /// Whether all that was told came out.
+  Result<void> output() const { return reporter_ ? reporter_->output() : Result<void>{}; }
+
   // Every rank must end: the one that knows why takes the others along.
   int fail_all(const Error& error) {
     print_error(error);
@@ -432,7 +435,10 @@ int run_session(const TrainSpec& spec, const Environment& environment, Ticks beg
   Session session(spec, environment, begin);
   const auto ending = session.run();
   if (!ending) return session.fail_all(ending.error());
-  if (*ending == Ending::finished || *ending == Ending::left) return to_int(ExitCode::done);
+  const auto told = session.output();
+  if (!told) print_error(told.error());
+  if (*ending == Ending::finished || *ending == Ending::left)
+    return to_int(told ? ExitCode::done : exit_code(told.error().kind));
   if (!spec.checkpoint.folder.empty()) return to_int(ExitCode::again);
   // "Run me again" would be a lie where nothing was saved.
   die_of_signal(stop_signal() != 0 ? stop_signal() : SIGTERM);

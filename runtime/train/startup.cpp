@@ -33,15 +33,11 @@ Result<int> rank_of(const Environment& environment) {
 // Where the targets are labels: each is there or is not.
 Result<void> check_label_targets(const TrainSpec& spec, const Dataset& data) {
   if (!spec.measure || !spec.measure->is_labels()) return {};
-  const auto bad = std::find_if(data.targets.begin(), data.targets.end(),
-                                [](float target) { return target != 0 && target != 1; });
-  if (bad == data.targets.end()) return {};
-  const std::int64_t at = bad - data.targets.begin();
-  return bad_input(
-      spec.data.source->place(),
-      fmt::format("target {} of sample {} is {}, and train.loss sigmoid-cross-entropy needs 0 or 1",
-                  at % data.shape.targets, at / data.shape.targets, *bad),
-      "for numbers, choose another loss: mean-squared-error, mean-absolute-error, huber");
+  if (std::all_of(data.targets.begin(), data.targets.end(),
+                  [](float target) { return target == 0 || target == 1; }))
+    return {};
+  TRY(spec.data.source->check_label_targets());  // only the files tell where it is
+  return bad_input(spec.data.source->place(), "its targets have changed while they were read");
 }
 
 // How many there are before they have met; where nothing tells, more than one. One's gradients stay where
@@ -81,13 +77,16 @@ std::vector<InputShape> small_shapes(const DataSource& source, const ModelRank& 
 }
 
 // Where the files alone tell how many channels there are.
-Result<void> check_channels(const Conversion& conversion, const InputShape& shape) {
+Result<void> check_channels(const TrainSpec& spec, const InputShape& shape) {
   const auto channels = static_cast<std::size_t>(shape.channels);
-  for (const auto& [key, numbers] : {std::pair{"mean", &conversion.mean}, {"std", &conversion.std_dev}})
-    if (numbers->size() > 1 && numbers->size() != channels)
-      return fail(ErrorKind::input, "train.data.{} has {} numbers for {}", key, numbers->size(),
-                  counted(channels, "channel"));
-  return {};
+  const auto check = [&](const char* key, const std::vector<double>& numbers,
+                         const std::string& where) -> Result<void> {
+    if (numbers.size() <= 1 || numbers.size() == channels) return {};
+    return bad_input(where, fmt::format("train.data.{} has {} numbers for {}", key, numbers.size(),
+                                        counted(channels, "channel")));
+  };
+  TRY(check("mean", spec.conversion.mean, spec.mean_where));
+  return check("std", spec.conversion.std_dev, spec.std_where);
 }
 
 Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
@@ -97,6 +96,7 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
     return fail(
         Error{.kind = ErrorKind::input,
               .what = fmt::format("model '{}' is not a language model, and the data are tokens", spec.model),
+              .where = spec.model_where,
               .hint = "choose a language model, or data of images"});
   if (spec.measure) {
     TRY(check_target_loss(out));
@@ -105,8 +105,9 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
   if (shape.classes < 2 && shape.targets == 0 && purpose_of(spec.model) != Purpose::generate)
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("model '{}' needs labels, and train.data has none", spec.model),
+                      .where = spec.model_where,
                       .hint = "name them in train.data.labels, or choose a GAN"});
-  TRY(check_channels(spec.conversion, shape));
+  TRY(check_channels(spec, shape));
   TRY(check_patterns(out, spec.patterns));
   if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
   if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));

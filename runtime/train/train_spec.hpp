@@ -103,6 +103,7 @@ struct TrainSpec {
   std::vector<ParameterPattern> patterns = {};  // those of freeze and no-decay, with their places
   DataSpec data;
   Conversion conversion;
+  std::string mean_where = {}, std_where = {};  // in the job file; empty where it has none
   Augmentation augmentation;
   DecodeOptions decoding;
   std::int64_t batch = 64;                  // per rank, or per shard where there are shards

@@ -13,6 +13,7 @@
 #include "runtime/data/images/transform.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
+#include "tests/unit/data/jpeg_file.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -45,34 +46,13 @@ double brightness(std::uint64_t key, int x, int y, std::uint64_t channel) {
 }
 
 std::string make_jpeg(std::uint64_t key) {
-  jpeg_compress_struct encoder{};
-  jpeg_error_mgr errors{};
-  encoder.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&encoder);
-  unsigned char* memory = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&encoder, &memory, &size);
-  encoder.image_width = kWidth;
-  encoder.image_height = kHeight;
-  encoder.input_components = 3;
-  encoder.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&encoder);
-  jpeg_set_quality(&encoder, kQuality, TRUE);
-  jpeg_start_compress(&encoder, TRUE);
-  std::vector<std::uint8_t> row(kWidth * 3);
-  for (int y = 0; y < kHeight; ++y) {
-    for (int x = 0; x < kWidth; ++x)
-      for (std::uint64_t channel = 0; channel < 3; ++channel)
-        row[static_cast<std::size_t>(x) * 3 + channel] =
-            static_cast<std::uint8_t>(std::clamp(brightness(key, x, y, channel), 0.0, 255.0));
-    JSAMPROW rows[] = {row.data()};
-    jpeg_write_scanlines(&encoder, rows, 1);
-  }
-  jpeg_finish_compress(&encoder);
-  std::string out(reinterpret_cast<char*>(memory), size);
-  jpeg_destroy_compress(&encoder);
-  std::free(memory);
-  return out;
+  const auto paint = [key](int x, int y) {
+    std::vector<std::uint8_t> out;
+    for (std::uint64_t channel = 0; channel < 3; ++channel)
+      out.push_back(static_cast<std::uint8_t>(std::clamp(brightness(key, x, y, channel), 0.0, 255.0)));
+    return out;
+  };
+  return dlrun::test::jpeg_of(kWidth, kHeight, paint, {.quality = kQuality});
 }
 
 // Two classes, in the shape of a folder per class, which PyTorch's ImageFolder reads too.

@@ -61,10 +61,11 @@ class BenchReport(support.Case):
 
     def test_the_tables_of_the_examples_are_made_of_their_figures(self):
         examples = pathlib.Path(__file__).resolve().parents[2] / "share/examples/bench"
-        for name in ("inception-daint.md", "inception-daint.tex"):
-            code, _, err = self.dlrun("bench-report", str(examples / "inception-daint.json"), "-o", name)
-            self.assertEqual(code, 0, err)
-            self.assertEqual(pathlib.Path(self.folder, name).read_text(), (examples / name).read_text())
+        for results in [*examples.glob("*.json"), *examples.glob("small/*.json")]:
+            for name in (results.with_suffix(".md").name, results.with_suffix(".tex").name):
+                code, _, err = self.dlrun("bench-report", str(results), "-o", name)
+                self.assertEqual(code, 0, err)
+                self.assertEqual(pathlib.Path(self.folder, name).read_text(), (results.parent / name).read_text())
 
     def test_bad_input(self):
         self.write("torn.json", '{"schema": 1,')

@@ -135,7 +135,8 @@ class Science(support.Case):
 
         self.assertIn("has no data set 'images'", refused("model: mnist-cnn", "data: {format: hdf5, file: some.h5, samples: images, train: 0.5}"))
         self.assertIn("x.npy: offset 140: sample 1 has nan here", refused(layers, data % ""))
-        self.assertIn("target 0 of sample 0 is 0.5, and train.loss sigmoid-cross-entropy needs 0 or 1",
+        self.assertIn("bad.yaml:5:85: train.data.mean has 2 numbers for 1 channel", refused(layers, data % ", mean: [1, 2]"))
+        self.assertIn("y.npy: offset 128: target 0 of sample 0 is 0.5, and train.loss sigmoid-cross-entropy needs 0 or 1",
                       refused(layers, data % "", "loss: sigmoid-cross-entropy"))
         self.assertIn("bad.yaml:6:11: data with targets are supported on CPUs only", refused(layers, data % "", "device: cuda"))
         self.assertIn("needs answers that are right or wrong", refused(layers, data % "", "stop-at: {accuracy: 0.5}"))

@@ -12,7 +12,7 @@ dlrun=$build/bin/dlrun
 fail() { echo "examples: $1" >&2 && exit 1; }
 
 # A job for several nodes is planned for a cluster that is not there, which has to be asked for.
-for job in *.yaml bench/*.yaml recipes/*.yaml; do
+for job in *.yaml bench/*.yaml bench/small/*.yaml recipes/*.yaml; do
   nodes=$(sed -n 's/^resources:.*nodes: \([0-9]*\).*/--nodes \1/p' "$job")
   # shellcheck disable=SC2086 # two words or none
   plan=$("$dlrun" plan --json $nodes "$job") || fail "$job cannot be planned"

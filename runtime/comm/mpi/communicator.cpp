@@ -95,6 +95,16 @@ class MpiCommunicator final : public HostCommunicator {
   JobThread thread_;  // last: it uses all of the above
 };
 
+// The rank has this MPI already: what is left is to do without it.
+std::string way_without(std::string_view flavour) {
+  if (flavour == "Open MPI")
+    return "this Open MPI does not use the launcher's PMIx: remove DLRUN_COMM, and run with --mpi pmi1, "
+           "which "
+           "connects the ranks by MPICH or without an MPI";
+  return fmt::format(
+      "this {} does not use the launcher's PMI-1: DLRUN_COMM=pmi connects the ranks without an MPI", flavour);
+}
+
 // Before anything is sent: a world of another size than the launcher's means that the ranks did not find each
 // other (each a world of one) or found others.
 Result<void> check_world(const Communicator& world, const Environment& environment,
@@ -105,8 +115,7 @@ Result<void> check_world(const Communicator& world, const Environment& environme
                     .what = fmt::format("{} started as a world of {}, but DLRUN_SIZE is {}", flavour,
                                         world.size(), *promised),
                     .where = fmt::format("rank {}", environment.get("DLRUN_RANK", "unknown")),
-                    .hint = "the MPI does not support the launcher's protocol: select it with "
-                            "DLRUN_COMM=openmpi (PMIx) or DLRUN_COMM=mpich (PMI-1)"});
+                    .hint = way_without(flavour)});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // See answers.hpp.
 #include "runtime/data/numbers/answers.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dlrun::runtime {
@@ -60,6 +61,22 @@ Result<std::vector<float>> read_targets(const NumberArrays& arrays) {
     }
   }
   return out;
+}
+
+Result<void> check_label_targets(const NumberArrays& arrays) {
+  for (const auto& array : arrays) {
+    const std::vector<double> values = TRY(array->read_all());
+    const auto bad =
+        std::find_if(values.begin(), values.end(), [](double value) { return value != 0 && value != 1; });
+    if (bad == values.end()) continue;
+    const auto at = static_cast<std::uint64_t>(bad - values.begin());
+    return bad_input(
+        array->place(at),
+        fmt::format("target {} of sample {} is {}, and train.loss sigmoid-cross-entropy needs 0 or 1",
+                    at % array->numbers_per_row(), at / array->numbers_per_row(), number_text(*bad)),
+        "for numbers, choose another loss: mean-squared-error, mean-absolute-error, huber");
+  }
+  return {};
 }
 
 }  // namespace dlrun::runtime

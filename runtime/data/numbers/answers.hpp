@@ -18,5 +18,7 @@ Result<std::vector<std::uint16_t>> read_class_labels(const NumberArrays& arrays,
 std::int64_t targets_per_sample(const NumberArrays& arrays);
 /// All targets, sample behind sample.
 Result<std::vector<float>> read_targets(const NumberArrays& arrays);
+/// An Error at the first target that is neither 0 nor 1.
+Result<void> check_label_targets(const NumberArrays& arrays);
 
 }  // namespace dlrun::runtime

@@ -82,6 +82,11 @@ class NumberSource final : public DataSource {
     out.test = TRY(dataset(opened, opened.test, std::move(opened.test_labels)));
     return out;
   }
+  Result<void> check_label_targets() const override {
+    const Opened opened = TRY(open_all());
+    TRY(runtime::check_label_targets(opened.train.answers));
+    return runtime::check_label_targets(opened.test.answers);
+  }
 
  private:
   Result<NumberPart> open_part(Part part) const {

@@ -2,8 +2,10 @@
 #include "runtime/train/report/reporter.hpp"
 
 #include <cmath>
-#include <cstdio>
 
+#include <unistd.h>
+
+#include "src/base/file.hpp"
 #include "src/base/json.hpp"
 
 namespace dlrun::runtime {
@@ -97,8 +99,9 @@ void Reporter::stop_leading() {
 
 void Reporter::note(std::string_view line) {
   if (rank_ != 0) return;
-  fmt::print("{}\n", line);
-  std::fflush(stdout);  // it is news: it must not wait in a buffer while an epoch passes
+  // It is news: it must not wait in a buffer while an epoch passes.
+  auto written = write_all(STDOUT_FILENO, fmt::format("{}\n", line), "the standard output");
+  if (!written && output_) output_ = std::move(written);
 }
 
 Json Reporter::line(const StepReport& report, const StepWindow& window) const {

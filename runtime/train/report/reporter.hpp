@@ -115,6 +115,9 @@ class Reporter {
   void evaluation_begins(std::uint64_t epoch);
   void ended(MlLog::Status status, std::uint64_t epochs);
   void note(std::string_view line);  // rank 0's stdout
+  /// The first Error of writing such a line. A training goes on without them: its files and checkpoints
+  /// count.
+  const Result<void>& output() const { return output_; }
   /// The time from here to the next step() counts as training.
   void start_clock() { last_step_ = std::chrono::steady_clock::now(); }
   Result<void> step(const StepReport& report);
@@ -161,6 +164,7 @@ class Reporter {
   int rank_;
   Ticks begin_;
   Json facts_ = Json::object();
+  Result<void> output_ = {};
   bool first_step_done_ = false;
   double samples_ = 0;          // that this process's run has trained, of all ranks
   StepClock* clock_ = nullptr;  // none: not told

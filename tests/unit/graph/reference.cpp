@@ -9,6 +9,7 @@
 
 #include "reference_sequences.hpp"
 #include "reference_volumes.hpp"
+#include "runtime/base/keyed_random.hpp"
 
 namespace dlrun::runtime::test {
 
@@ -389,28 +390,41 @@ Outcome run_reference(const Graph& graph, const State& state, const Batch& batch
   return machine.outcome;
 }
 
-Numbers sample(const Numbers& all) {
-  Numbers picked;
-  const std::size_t step = all.size() / 29 + 1;
-  for (std::size_t i = 0; i < all.size(); i += step) picked.push_back(all[i]);
-  return picked;
+namespace {
+
+constexpr std::size_t kDirections = 5;
+
+// How much the number changes in that direction: -1, 0 or 1.
+double component(std::size_t direction, std::size_t number, std::size_t of) {
+  if (of <= kDirections) return direction == number ? 1 : 0;
+  return (mix(direction * 7919 + 1, number) >> 63) == 0 ? 1 : -1;
+}
+
+}  // namespace
+
+Numbers along_directions(const Numbers& gradient) {
+  Numbers out(std::min(gradient.size(), kDirections), 0);
+  for (std::size_t direction = 0; direction < out.size(); ++direction)
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      out[direction] += component(direction, i, gradient.size()) * gradient[i];
+  return out;
 }
 
 Numbers reference_gradient(const Graph& graph, State state, const Batch& batch,
                            const std::string& parameter) {
-  constexpr double kStep = 1e-5;
-  Numbers gradient;
   Numbers& values = state.at(parameter);
-  const std::size_t step = values.size() / 29 + 1;
-  for (std::size_t i = 0; i < values.size(); i += step) {
-    const double kept = values[i];
-    values[i] = kept + kStep;
-    const double above = run_reference(graph, state, batch).weighted_loss;
-    values[i] = kept - kStep;
-    const double below = run_reference(graph, state, batch).weighted_loss;
-    values[i] = kept;
-    gradient.push_back((above - below) / (2 * kStep) / static_cast<double>(batch.rows()));
-  }
+  const Numbers kept = values;
+  // As far from where they were, however many move.
+  const double step = 1e-5 / std::sqrt(static_cast<double>(values.size()));
+  const auto loss = [&](std::size_t direction, double by) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = kept[i] + by * component(direction, i, values.size());
+    return run_reference(graph, state, batch).weighted_loss;
+  };
+  Numbers gradient;
+  for (std::size_t direction = 0; direction < std::min(kept.size(), kDirections); ++direction)
+    gradient.push_back((loss(direction, step) - loss(direction, -step)) / (2 * step) /
+                       static_cast<double>(batch.rows()));
   return gradient;
 }
 

@@ -39,10 +39,11 @@ struct Outcome {
 enum class Norm { batch, running };
 Outcome run_reference(const Graph& graph, const State& state, const Batch& batch, Norm norm = Norm::batch);
 
-// About 29 of the numbers, evenly spread: a central difference of each would take minutes.
-Numbers sample(const Numbers& all);
+// A gradient along a few directions in which all its parameter's numbers change at once, up or down by the
+// same: a central difference of each number would take minutes. Of up to five numbers, each alone.
+Numbers along_directions(const Numbers& gradient);
 
-// d(mean loss) / d(parameter), by central differences, for the elements that sample() picks.
+// d(mean loss) / d(parameter), by central differences, along the same directions.
 Numbers reference_gradient(const Graph& graph, State state, const Batch& batch, const std::string& parameter);
 
 }  // namespace dlrun::runtime::test

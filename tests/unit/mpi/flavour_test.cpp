@@ -117,6 +117,8 @@ TEST_CASE("ranks that do not find each other are an error, not as many worlds of
   spec.environment = {{"DLRUN_COMM", FLAVOUR_CHOICE}, {"OMPI_MCA_ess_singleton_isolated", "1"}};
   const WorldEnd end = run_world(spec);
   CHECK(end.output.find(FLAVOUR_NAME " started as a world of 1, but DLRUN_SIZE is 2") != std::string::npos);
+  CHECK(end.output.find("hint: this " FLAVOUR_NAME " does not use the launcher's PMI") != std::string::npos);
+  CHECK(end.output.find("DLRUN_COMM=" FLAVOUR_CHOICE) == std::string::npos);  // it has that already
 }
 
 TEST_CASE("MPI_Abort's code comes through and the job ends") {

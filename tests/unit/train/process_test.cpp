@@ -432,6 +432,14 @@ TEST_CASE("a full disk ends the run with 74, the reason, and the last good check
   CHECK(::umount((program.path / "ckpt").c_str()) == 0);
 }
 
+TEST_CASE("a standard output that is full is told, with 74, by a training that is complete all the same") {
+  Program program;
+  program.output_device = "/dev/full";
+  CHECK(program.run() == 74);
+  CHECK(contains(program.output(), "error: cannot write the standard output: No space left on device"));
+  CHECK(program.finished().size() == 2);
+}
+
 TEST_CASE("a damaged newest checkpoint is named on the way and the one before is used") {
   Program program;
   REQUIRE(program.run() == 0);
