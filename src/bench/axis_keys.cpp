@@ -87,9 +87,8 @@ Result<std::vector<Override>> data_override(const plan::BenchValue& value, const
   if (has == "synthetic") return std::vector<Override>{};
   std::string section = TRY(synthetic_section(value, spec));
   // Sections are laid over each other: that of the real data goes first.
-  return std::vector<Override>{
-      {"train.data", "null", value.source},
-      {"train.data", std::move(section), value.source, Override::Reading::yaml}};
+  return std::vector<Override>{{"train.data", "null", value.source},
+                               {"train.data", std::move(section), value.source, Override::Reading::yaml}};
 }
 
 }  // namespace
