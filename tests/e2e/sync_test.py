@@ -144,7 +144,7 @@ class Sync(support.Case):
                                               atol=1e-5)
         within = next(step for step in reversed(steps) if step in (12, 16, 20, 24))
         shutil.copytree(os.path.join(self.folder, "ckpt", f"step-{within:08}"), os.path.join(self.folder, "part", f"step-{within:08}"))
-        self.assertIn(f"resuming from part/step-{within:08}", self.train("again", JOB.replace("dir: ckpt", "dir: part")))
+        self.assertIn(f"/part/step-{within:08}: step {within}, ", self.train("again", JOB.replace("dir: ckpt", "dir: part")))
         for file in ("model.safetensors", "optimizer.safetensors"):
             self.assertEqual(pathlib.Path(self.folder, "part", "step-00000027", file).read_bytes(), pathlib.Path(last, file).read_bytes())
 
@@ -152,9 +152,9 @@ class Sync(support.Case):
         job = JOB.replace("init-from: start.safetensors", "").replace("format: numpy, dir: data, samples: x.npy, targets: y.npy, test-samples: "
                                                                       "x.npy, test-targets: y.npy", "format: synthetic, samples: 64, shape: [1, 4, 4]")
         job = job.replace("fully-connected: targets", "fully-connected: classes")
-        for more, wanted, said in (("elastic: {min-nodes: 1}", 64, "train.sync is set, and the run is elastic"),
+        for more, wanted, said in (("elastic: {min-nodes: 1}", 65, "train.sync is set, and train.shards is set"),  # which elastic runs have
                                    ("parallel: {tensor: 3}", 65, "parallel.tensor is above 1, and train.sync is set")):
-            code, out, err = self.dlrun("--run-dir", f"run-{wanted}", self.write("job.yaml", job + more + "\n"))
+            code, out, err = self.dlrun("--run-dir", f"run-{more.split(chr(58))[0]}", self.write("job.yaml", job + more + "\n"))
             self.assertEqual(code, wanted, out + err)
             self.assertIn(said, out + err)
 
