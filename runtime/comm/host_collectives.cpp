@@ -112,7 +112,7 @@ Result<void> HostCollectives::traced(const char* what, std::size_t floats,
 
 Result<void> HostCollectives::run_allreduce(std::span<float> data, CommDtype dtype) {
   if (choice_.is("mpi") && library_) return library_(data);
-  if (nodes_) return nodes_->allreduce(data, dtype, scratch_);
+  if (nodes_ && choice_.is("hierarchical")) return nodes_->allreduce(data, dtype, scratch_);
   if (!choice_.is_auto() && choice_.algorithm->run != nullptr)
     return choice_.algorithm->run(link_, data, dtype, scratch_);
   return allreduce_by_size(link_, data, dtype, scratch_);

@@ -29,7 +29,8 @@ class HostCollectives {
   /// Memory that all ranks see, of SharedMemoryAllreduce::bytes(ranks).
   void share(void* memory) { shared_.emplace(memory, link_.rank(), link_.size()); }
   bool may_share() const { return link_.size() > 1 && suits_nodes(); }
-  /// Whether sums may be made inside nodes first.
+  /// Whether sums may be made inside nodes first: allreduce where the job asks for it, as its gain over a
+  /// network is not measured, and those of parameter servers.
   bool suits_nodes() const { return choice_.is_auto() || choice_.is("hierarchical"); }
   void sum_by_nodes(std::unique_ptr<NodeSums> sums) { nodes_ = std::move(sums); }
   /// Null where they are not.
