@@ -113,6 +113,7 @@ TEST_CASE("a stream goes on in another loop, with what it has read and what it i
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
   std::vector<std::string> heard;
   std::optional<EventLoop> first(std::in_place);
+  EventLoop second;
   MessageStream stream(*first, UniqueFd(fds[0]), UniqueFd(),
                        {.message =
                             [&](const Message& message) {
@@ -131,7 +132,6 @@ TEST_CASE("a stream goes on in another loop, with what it has read and what it i
   stream.send({{{"type", "slice"}}, std::string(1000000, 'x')});
   CHECK(stream.queued() > 0);
   REQUIRE(::write(fds[1], ready.data() + 5, ready.size() - 5) == static_cast<ssize_t>(ready.size() - 5));
-  EventLoop second;
   stream.join_loop(second, {.message = [&](const Message& message) { heard.emplace_back(message.type()); },
                             .closed = {},
                             .drained = [&] { second.stop(); }});
