@@ -508,9 +508,7 @@ class Training(support.Case):
         code, _, err = self.train("run")
         self.assertEqual(code, 65)
         self.assertRegex(err, r"job.yaml:10:36: unknown key 'momentun' in 'train.optimizer'\n  hint: did you mean 'momentum'\?")
-        self.assertFalse(os.listdir(os.path.join(self.folder, "run", "logs")))
-        self.assertEqual(self.record()["exit_code"], 65)
-        self.assertIn("momentun", self.record()["reason"])
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "run")), "the name is free for the mended job")
 
     def test_damaged_data_is_named_with_its_offset_before_any_rank(self):
         os.unlink(os.path.join(self.folder, "data"))
