@@ -77,4 +77,18 @@ Result<double> StageAgreement::sum(double own) const {
   return own;
 }
 
+Result<std::string> joined_text(Communicator& group, const std::string& mine) {
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(group.size()));
+  TRY(group.allgather(std::as_bytes(std::span(&length, 1)), std::as_writable_bytes(std::span(lengths))));
+  std::string out;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    std::string part = rank == group.rank() ? mine : std::string();
+    part.resize(lengths[static_cast<std::size_t>(rank)]);
+    TRY(group.broadcast(std::as_writable_bytes(std::span(part)), rank));
+    out += part;
+  }
+  return out;
+}
+
 }  // namespace dlrun::runtime

@@ -6,6 +6,7 @@
 // so do requests.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "runtime/comm/communicator.hpp"
@@ -45,5 +46,8 @@ class StageAgreement {
   std::vector<GradientSlice> tied_;
   std::vector<float> together_, received_;
 };
+
+/// The texts of all ranks of a group, one after another. All of them call it.
+Result<std::string> joined_text(Communicator& group, const std::string& mine);
 
 }  // namespace dlrun::runtime
