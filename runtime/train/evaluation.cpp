@@ -12,19 +12,6 @@
 namespace dlrun::runtime {
 namespace {
 
-Result<void> share_statistics(Engine& engine, Communicator& comm) {
-  if (comm.size() == 1) return {};
-  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
-    const TensorInfo& tensor = engine.tensors()[i];
-    if (tensor.role != TensorInfo::Role::statistic) continue;
-    std::vector<float> values(tensor.elements());
-    TRY(engine.read_tensor(i, values));
-    TRY(comm.broadcast(std::as_writable_bytes(std::span(values)), 0));
-    TRY(engine.write_tensor(i, values));
-  }
-  return {};
-}
-
 Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::uint64_t begin,
                               std::uint64_t end, const std::function<std::uint64_t(std::uint64_t)>& sample) {
   const auto batch = static_cast<std::uint64_t>(engine.batch());
@@ -72,6 +59,19 @@ Result<Totals> add_up(const std::vector<Totals>& own, Communicator& comm, int sh
 }
 
 }  // namespace
+
+Result<void> share_statistics(Engine& engine, Communicator& comm) {
+  if (comm.size() == 1) return {};
+  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
+    const TensorInfo& tensor = engine.tensors()[i];
+    if (tensor.role != TensorInfo::Role::statistic) continue;
+    std::vector<float> values(tensor.elements());
+    TRY(engine.read_tensor(i, values));
+    TRY(comm.broadcast(std::as_writable_bytes(std::span(values)), 0));
+    TRY(engine.write_tensor(i, values));
+  }
+  return {};
+}
 
 Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample) {

@@ -29,6 +29,9 @@ struct Evaluators {
   ShardsOfRank shards;
 };
 
+/// Running statistics become rank 0's on all ranks, which all call it.
+Result<void> share_statistics(Engine& engine, Communicator& comm);
+
 /// By the averaged weights. `count` samples; the i-th is number `sample(i)` of the filler's data.
 Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample);

@@ -107,7 +107,9 @@ Result<void> GradientExchange::finish() {
   if (stages_) TRY(start_tied());
   TRY(finish_over_data());
   if (tensor_) TRY(tensor_->agree());
-  return stages_ ? stages_->share_totals() : Result<void>{};
+  if (!stages_) return {};
+  TRY(stages_->share_tied(*comm_, sums()));
+  return stages_->share_totals();
 }
 
 // Of some gradients each rank has the sums of all, of the others a part, of its own.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/comm/communicator.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace dlrun::runtime {
@@ -18,7 +19,9 @@ struct InitWeights {
 };
 
 /// Puts the file's numbers into the engine; lines for people. An Error lists what is missing or has another
-/// shape. What the file has beyond the model is told.
-Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights& from);
+/// shape. What the file has beyond the model is told. `stages`: where the engine has one of several stages,
+/// the ranks of the pipeline, which all call it; the lines are of the whole model.
+Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights& from,
+                                              Communicator* stages = nullptr);
 
 }  // namespace dlrun::runtime

@@ -1,6 +1,10 @@
 // See local_steps.hpp.
 #include "runtime/train/local_steps.hpp"
 
+#include <utility>
+
+#include "runtime/train/evaluation.hpp"
+
 namespace dlrun::runtime {
 
 bool LocalSteps::is_local(const Position& position) const {
@@ -9,6 +13,10 @@ bool LocalSteps::is_local(const Position& position) const {
   const double epochs = static_cast<double>(position.epoch) +
                         static_cast<double>(position.seen) / static_cast<double>(samples_);
   return epochs >= spec_.from.amount;
+}
+
+Result<void> LocalSteps::begin() {
+  return std::exchange(began_, true) ? Result<void>{} : share_statistics(engine_, comm_);
 }
 
 void LocalSteps::add(const StepTotals& own) {

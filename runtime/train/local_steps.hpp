@@ -31,6 +31,9 @@ class LocalSteps {
   bool ends_interval(const Position& position) const {
     return position.seen == 0 || position.step % spec_.every == 0;
   }
+  /// Before each local step; all ranks call it. At the first one they take rank 0's running statistics, as a
+  /// run does that resumes from its checkpoint there.
+  Result<void> begin();
   /// A local step was taken; `own` is this rank's.
   void add(const StepTotals& own);
   /// Whether the ranks have other weights than each other.
@@ -43,6 +46,7 @@ class LocalSteps {
   std::uint64_t samples_;
   Engine& engine_;
   Communicator& comm_;
+  bool began_ = false;
   StepTotals own_;           // since the last average
   std::uint64_t steps_ = 0;  // as many
   std::vector<float> all_;   // state and totals, in transit

@@ -83,6 +83,33 @@ Bucket summed_part(Engine& engine, const GradientSlice& slice, int data_rank) {
   return {border(data_rank), border(data_rank + 1) - border(data_rank)};
 }
 
+// As one message: what the first rank has of each gradient, then what the second has, and so on.
+Result<void> gather_sums(Engine& engine, std::span<const GradientSlice> slices, Communicator& data) {
+  std::vector<Bucket> pieces;
+  std::vector<std::size_t> borders = {0};
+  for (int rank = 0; rank < data.size(); ++rank) {
+    std::size_t end = borders.back();
+    for (const GradientSlice& slice : slices)
+      end += pieces.emplace_back(summed_part(engine, slice, rank)).length;
+    borders.push_back(end);
+  }
+  const std::span<float> arena = engine.gradients();
+  std::vector<float> together;
+  together.reserve(borders.back());
+  for (const Bucket& piece : pieces) {
+    const std::span<float> from = arena.subspan(piece.offset, piece.length);
+    together.insert(together.end(), from.begin(), from.end());
+  }
+  TRY(data.allgather_start(together, borders));
+  TRY(data.wait_all());
+  auto from = together.cbegin();
+  for (const Bucket& piece : pieces) {
+    std::copy_n(from, piece.length, arena.subspan(piece.offset).begin());
+    from += static_cast<std::ptrdiff_t>(piece.length);
+  }
+  return {};
+}
+
 Result<void> gather_weights(Engine& engine, Communicator& group) {
   return ParameterUpdate(engine, group, ParameterUpdate::Sums::all).gather();
 }

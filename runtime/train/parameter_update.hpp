@@ -34,6 +34,9 @@ class ParameterUpdate {
 /// What of a parameter's gradient a rank of the data group has summed, where each sums its part alone.
 Bucket summed_part(Engine& engine, const GradientSlice& slice, int data_rank);
 
+/// Where each rank of the data group has summed its part of these gradients alone: all of their sums on all.
+Result<void> gather_sums(Engine& engine, std::span<const GradientSlice> slices, Communicator& data);
+
 /// The weights of the other ranks' parts come to this one, where each has changed its part.
 Result<void> gather_weights(Engine& engine, Communicator& group);
 

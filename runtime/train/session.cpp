@@ -362,7 +362,8 @@ class Session {
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
     if (spec_.init_from)
-      for (const std::string& line : TRY(init_weights(*prepared_.engine, *spec_.init_from)))
+      for (const std::string& line :
+           TRY(init_weights(*prepared_.engine, *spec_.init_from, prepared_.groups.pipeline())))
         reporter_->note(line);
     const Position start =
         TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr, spec_.checkpoint.folder));

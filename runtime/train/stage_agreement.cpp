@@ -28,35 +28,44 @@ bool StageAgreement::counts(const GradientSlice& slice) const {
          });
 }
 
-// The last stage's come as one message and go back as sums.
-Result<void> StageAgreement::add_tied() {
-  if (tied_.empty()) return {};
-  const std::span<float> arena = engine_->gradients();
+// As one message.
+void StageAgreement::take_tied() {
   together_.clear();
   for (const GradientSlice& slice : tied_) {
-    const std::span<float> from = arena.subspan(slice.offset, slice.length);
+    const std::span<float> from = engine_->gradients().subspan(slice.offset, slice.length);
     together_.insert(together_.end(), from.begin(), from.end());
   }
-  TRY(add_to_first());
+}
+
+void StageAgreement::put_tied() {
   auto from = together_.cbegin();
   for (const GradientSlice& slice : tied_) {
-    std::copy_n(from, slice.length, arena.subspan(slice.offset).begin());
+    std::copy_n(from, slice.length, engine_->gradients().subspan(slice.offset).begin());
     from += static_cast<std::ptrdiff_t>(slice.length);
   }
+}
+
+Result<void> StageAgreement::add_tied() {
+  if (tied_.empty()) return {};
+  take_tied();
+  if (is_last()) return pipeline_->send(tied_bytes(), 0);
+  received_.resize(together_.size());
+  TRY(pipeline_->receive(std::as_writable_bytes(std::span(received_)), pipeline_->size() - 1));
+  add_numbers(together_.data(), received_.data(), together_.size());
+  put_tied();
   return {};
 }
 
-Result<void> StageAgreement::add_to_first() {
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(together_));
+Result<void> StageAgreement::share_tied(Communicator& data, ParameterUpdate::Sums sums) {
+  if (tied_.empty()) return {};
   if (is_last()) {
-    TRY(pipeline_->send(bytes, 0));
-    return pipeline_->receive(bytes, 0);
+    TRY(pipeline_->receive(tied_bytes(), 0));
+    put_tied();
+    return {};
   }
-  const int last = pipeline_->size() - 1;
-  received_.resize(together_.size());
-  TRY(pipeline_->receive(std::as_writable_bytes(std::span(received_)), last));
-  add_numbers(together_.data(), received_.data(), together_.size());
-  return pipeline_->send(bytes, last);
+  if (sums == ParameterUpdate::Sums::own_part) TRY(gather_sums(*engine_, tied_, data));
+  take_tied();
+  return pipeline_->send(tied_bytes(), pipeline_->size() - 1);
 }
 
 Result<void> StageAgreement::share_totals() {
@@ -66,6 +75,20 @@ Result<void> StageAgreement::share_totals() {
 Result<double> StageAgreement::sum(double own) const {
   TRY(pipeline_->allreduce(std::span(&own, 1)));
   return own;
+}
+
+Result<std::string> joined_text(Communicator& group, const std::string& mine) {
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(group.size()));
+  TRY(group.allgather(std::as_bytes(std::span(&length, 1)), std::as_writable_bytes(std::span(lengths))));
+  std::string out;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    std::string part = rank == group.rank() ? mine : std::string();
+    part.resize(lengths[static_cast<std::size_t>(rank)]);
+    TRY(group.broadcast(std::as_writable_bytes(std::span(part)), rank));
+    out += part;
+  }
+  return out;
 }
 
 }  // namespace dlrun::runtime

@@ -16,6 +16,7 @@
 #include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
 #include "runtime/train/model_checks.hpp"
+#include "runtime/train/stage_agreement.hpp"
 #include "runtime/train/sync_section.hpp"
 #include "src/base/units.hpp"
 
@@ -316,19 +317,7 @@ Result<std::uint64_t> tensors_of_model(const PreparedTraining& prepared) {
   std::vector<std::string> texts = tensor_texts(*prepared.engine);
   Communicator* const group = prepared.groups.pipeline();
   if (group == nullptr) return tensors_checksum(texts);
-  for (std::string& text : texts) {
-    const std::uint64_t mine = text.size();
-    std::vector<std::uint64_t> sizes(static_cast<std::size_t>(group->size()));
-    TRY(group->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(sizes))));
-    std::string whole;
-    for (int stage = 0; stage < group->size(); ++stage) {
-      std::string part = stage == group->rank() ? text : std::string();
-      part.resize(sizes[static_cast<std::size_t>(stage)]);
-      TRY(group->broadcast(std::as_writable_bytes(std::span(part)), stage));
-      whole += part;
-    }
-    text = std::move(whole);
-  }
+  for (std::string& text : texts) text = TRY(joined_text(*group, text));
   return tensors_checksum(texts);
 }
 

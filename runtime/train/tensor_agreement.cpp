@@ -14,44 +14,18 @@ double square_sum_of(std::span<const float> gradients) {
 }
 
 TensorAgreement::TensorAgreement(Engine& engine, const Groups& groups, ParameterUpdate::Sums sums)
-    : engine_(&engine), groups_(groups), sums_(sums), slices_(engine.gradient_slices()) {}
-
-// As one message: what the first rank has of each whole gradient, then what the second has, and so on.
-Result<void> TensorAgreement::gather_whole() {
-  std::vector<Bucket> pieces;
-  std::vector<std::size_t> borders = {0};
-  for (int rank = 0; rank < groups_.data.size(); ++rank) {
-    std::size_t end = borders.back();
-    for (const GradientSlice& slice : slices_)
-      if (slice.of == GradientOf::whole)
-        end += pieces.emplace_back(summed_part(*engine_, slice, rank)).length;
-    borders.push_back(end);
-  }
-  const std::span<float> arena = engine_->gradients();
-  together_.clear();
-  for (const Bucket& piece : pieces) {
-    const std::span<float> from = arena.subspan(piece.offset, piece.length);
-    together_.insert(together_.end(), from.begin(), from.end());
-  }
-  TRY(groups_.data.allgather_start(together_, borders));
-  TRY(groups_.data.wait_all());
-  auto from = together_.cbegin();
-  for (const Bucket& piece : pieces) {
-    std::copy_n(from, piece.length, arena.subspan(piece.offset).begin());
-    from += static_cast<std::ptrdiff_t>(piece.length);
-  }
-  return {};
+    : engine_(&engine), groups_(groups), sums_(sums), whole_(engine.gradient_slices()) {
+  std::erase_if(whole_, [](const GradientSlice& slice) { return slice.of != GradientOf::whole; });
 }
 
 Result<void> TensorAgreement::agree() {
-  if (sums_ == ParameterUpdate::Sums::own_part) TRY(gather_whole());
+  if (sums_ == ParameterUpdate::Sums::own_part) TRY(gather_sums(*engine_, whole_, groups_.data));
   const std::span<float> arena = engine_->gradients(), slots = engine_->spare_slots();
   together_.assign(slots.begin(), slots.end());
-  for (const GradientSlice& slice : slices_)
-    if (slice.of == GradientOf::whole) {
-      const std::span<float> from = arena.subspan(slice.offset, slice.length);
-      together_.insert(together_.end(), from.begin(), from.end());
-    }
+  for (const GradientSlice& slice : whole_) {
+    const std::span<float> from = arena.subspan(slice.offset, slice.length);
+    together_.insert(together_.end(), from.begin(), from.end());
+  }
   TRY(groups_.tensor.allreduce(together_));
   const auto ranks = static_cast<float>(groups_.tensor.size());
   for (float& number : together_) number /= ranks;
@@ -61,8 +35,7 @@ Result<void> TensorAgreement::agree() {
     from += static_cast<std::ptrdiff_t>(to.size());
   };
   take(slots);
-  for (const GradientSlice& slice : slices_)
-    if (slice.of == GradientOf::whole) take(arena.subspan(slice.offset, slice.length));
+  for (const GradientSlice& slice : whole_) take(arena.subspan(slice.offset, slice.length));
   return {};
 }
 

@@ -25,12 +25,10 @@ class TensorAgreement {
   Result<void> agree();
 
  private:
-  Result<void> gather_whole();
-
   Engine* engine_;
   Groups groups_;
   ParameterUpdate::Sums sums_;
-  std::vector<GradientSlice> slices_;
+  std::vector<GradientSlice> whole_;
   std::vector<float> together_;
 };
 

@@ -282,6 +282,7 @@ Result<StepTotals> Trainer::step() {
 Result<StepTotals> Trainer::local_step() {
   const std::uint64_t rows = next_rows();
   if (parts_.trace != nullptr) TRY(parts_.trace->before_step());
+  TRY(local_->begin());
   parts_.gradients.set_exchange(GradientExchange::Exchange::alone);
   const StepTotals own = TRY(forward_backward(Input::fresh));
   TRY(check_loss(own.totals));

@@ -17,7 +17,7 @@ using Extents = std::vector<std::uint64_t>;
 
 std::string size_text(const NumberArray& image) {
   const Extents& shape = image.shape();  // [1, height, width], and perhaps channels
-  return fmt::format("{} x {} pixels in {}", shape[1], shape[2],
+  return fmt::format("{} x {} pixels in {}", shape[2], shape[1],
                      counted(shape.size() > 3 ? shape[3] : std::uint64_t{1}, "channel"));
 }
 
@@ -81,10 +81,11 @@ class DeepImageSource final : public DataSource {
     for (const ImageFile& file : files) {
       auto image = open_deep_png(file.path);
       if (image && (*image)->shape() != first.shape())
-        image = bad_input((*image)->name(),
-                          fmt::format("has {}, and {} has {}: with data.bit-depth 16 images keep their size",
-                                      size_text(**image), first.name(), size_text(first)),
-                          "scale them to one size");
+        image = bad_input(
+            (*image)->name(),
+            fmt::format("has {}, and {} has {}: with data.bit-depth 16 images keep their size and channels",
+                        size_text(**image), first.name(), size_text(first)),
+            "bring them to one width, height and number of channels");
       if (!image && spec_.damaged == Damaged::refused) return tl::unexpected(std::move(image).error());
       if (!image) {
         notes.push_back("damaged image left out: " + image.error().text());

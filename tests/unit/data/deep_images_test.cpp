@@ -80,7 +80,7 @@ TEST_CASE("images that are not of 16 bits or not alike are refused by name") {
   CHECK(contains(of_8, "b/y.png: PNG: has 8 bits per channel, and data.bit-depth is 16"));
   CHECK(contains(refusal(png_of<std::uint16_t>(1, 1, PNG_FORMAT_LINEAR_RGB_ALPHA, Numbers{1, 2, 3, 4})),
                  "b/y.png: PNG: has transparency"));
-  CHECK(contains(refusal(grey({1, 2, 3})), "b/y.png: has 1 x 3 pixels in 1 channel, and "));
+  CHECK(contains(refusal(grey({1, 2, 3})), "b/y.png: has 3 x 1 pixels in 1 channel, and "));
   CHECK(contains(refusal("\xff\xd8 a JPEG"), "b/y.png: is not a PNG, and data.bit-depth is 16"));
   CHECK(contains(refusal(sound.substr(0, 20)), "b/y.png: PNG: the file is cut short"));
 }

@@ -34,6 +34,7 @@ struct Form {
   Precision precision = Precision::f32;
   std::uint64_t steps = 4;
   int accumulate = 1;
+  dlrun::test::Addition addition = dlrun::test::Addition::by_rank;
   std::filesystem::path save = {}, load = {};  // the folder of checkpoints
 };
 
@@ -226,11 +227,14 @@ inline Trained train(const Graph& whole, const Form& form) {
   Trained out;
   std::mutex lock;
   std::string failure;
-  dlrun::test::on_ranks(form.tensor * form.data * form.pipeline, [&](Communicator& world) {
-    const auto done = Rank(whole, form, world).train(out, lock);
-    const std::lock_guard hold(lock);
-    if (!done) failure = done.error().text();
-  });
+  dlrun::test::on_ranks(
+      form.tensor * form.data * form.pipeline,
+      [&](Communicator& world) {
+        const auto done = Rank(whole, form, world).train(out, lock);
+        const std::lock_guard hold(lock);
+        if (!done) failure = done.error().text();
+      },
+      form.addition);
   CHECK(failure == "");
   CHECK(out.unequal == std::vector<std::string>{});
   return out;

@@ -18,10 +18,16 @@
 
 namespace dlrun::test {
 
+// In which order the ranks' numbers are added: of all numbers alike, or as a ring's links do, from another
+// rank on in each part of an array.
+enum class Addition { by_rank, by_place };
+
 class ThreadWorld {
  public:
-  explicit ThreadWorld(int size) : spans_(static_cast<std::size_t>(size)), size_(size) {}
+  explicit ThreadWorld(int size, Addition addition = Addition::by_rank)
+      : spans_(static_cast<std::size_t>(size)), size_(size), addition_(addition) {}
   int size() const { return size_; }
+  Addition addition() const { return addition_; }
   /// That are complete.
   int collectives() {
     const std::lock_guard lock(mutex_);
@@ -64,6 +70,7 @@ class ThreadWorld {
   std::vector<std::span<std::byte>> spans_;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> mail_;
   int size_, arrived_ = 0, round_ = 0;
+  Addition addition_;
 };
 
 class ThreadRank final : public runtime::Communicator {
@@ -129,7 +136,7 @@ class ThreadRank final : public runtime::Communicator {
     return {};
   }
   Result<std::unique_ptr<runtime::Communicator>> split(int color, int key) override {
-    SplitRequest mine{color, key, rank_, nullptr};
+    SplitRequest mine{color, key, rank_, world_};
     world_->collective(rank_, std::as_writable_bytes(std::span(&mine, 1)), make_groups);
     return std::make_unique<ThreadRank>(std::move(mine.world), mine.rank);
   }
@@ -164,13 +171,16 @@ class ThreadRank final : public runtime::Communicator {
  private:
   template <class Number>
   Result<void> sum(std::span<Number> data) {
-    world_->collective(rank_, std::as_writable_bytes(data), [](auto& spans) {
-      const std::size_t count = spans[0].size() / sizeof(Number);
+    const bool by_place = world_->addition() == Addition::by_place;
+    world_->collective(rank_, std::as_writable_bytes(data), [by_place](auto& spans) {
+      const std::size_t count = spans[0].size() / sizeof(Number), ranks = spans.size();
       std::vector<Number> total(count);
-      for (auto& span : spans) {
-        if (span.size() != spans[0].size()) std::abort();  // ranks disagree about what they sum
-        const auto* values = reinterpret_cast<const Number*>(span.data());
-        for (std::size_t i = 0; i < count; ++i) total[i] += values[i];
+      for (std::size_t term = 0; term < ranks; ++term) {
+        if (spans[term].size() != spans[0].size()) std::abort();  // ranks disagree about what they sum
+        for (std::size_t i = 0; i < count; ++i) {
+          const std::size_t rank = by_place ? (i * ranks / count + term) % ranks : term;
+          total[i] += reinterpret_cast<const Number*>(spans[rank].data())[i];
+        }
       }
       for (auto& span : spans) std::memcpy(span.data(), total.data(), span.size());
     });
@@ -187,7 +197,7 @@ class ThreadRank final : public runtime::Communicator {
     runtime::add_in_tree(*of(spans[0]).plan, terms, sum.data(), sum.size());
     for (auto& span : spans) std::copy(sum.begin(), sum.end(), of(span).sum.begin());
   }
-  // The color and key of a rank; in the end its group and its rank there.
+  // The color and key of a rank, and its world; in the end its group and its rank there.
   struct SplitRequest {
     int color, key, rank;
     std::shared_ptr<ThreadWorld> world;
@@ -202,7 +212,8 @@ class ThreadRank final : public runtime::Communicator {
       std::stable_sort(
           members.begin(), members.end(),
           [](const SplitRequest* left, const SplitRequest* right) { return left->key < right->key; });
-      const auto world = std::make_shared<ThreadWorld>(static_cast<int>(members.size()));
+      const auto world =
+          std::make_shared<ThreadWorld>(static_cast<int>(members.size()), members.front()->world->addition());
       for (std::size_t i = 0; i < members.size(); ++i) {
         members[i]->world = world;
         members[i]->rank = static_cast<int>(i);
@@ -216,8 +227,8 @@ class ThreadRank final : public runtime::Communicator {
 
 // Runs `body(rank's communicator)` on each rank of a world and joins them.
 template <class Body>
-void on_ranks(int size, Body body) {
-  const auto world = std::make_shared<ThreadWorld>(size);
+void on_ranks(int size, Body body, Addition addition = Addition::by_rank) {
+  const auto world = std::make_shared<ThreadWorld>(size, addition);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&world, &body, rank] {
