@@ -155,6 +155,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
+  context.agents.forget_lost();
   Outcome outcome = TRY(run_attempt(
       std::move(plans),
       {.launcher = std::move(launcher),
