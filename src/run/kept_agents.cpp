@@ -1,12 +1,24 @@
 #include "src/run/kept_agents.hpp"
 
+#include <set>
 #include <utility>
+
+#include <poll.h>
 
 #include "src/process/child.hpp"
 #include "src/process/descendants.hpp"
 #include "src/run/leftovers.hpp"
 
 namespace dlrun::job {
+namespace {
+
+// Whatever is still to be read.
+bool is_lost(const KeptAgent& agent) {
+  pollfd in{.fd = agent.stream->fd(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&in, 1, 0) > 0 && in.revents != 0;
+}
+
+}  // namespace
 
 std::optional<KeptAgent> KeptAgents::take(const std::string& host) {
   auto node = agents_.extract(host);
@@ -21,6 +33,19 @@ std::vector<pid_t> KeptAgents::processes() const {
     for (const pid_t pid : agent.origin.launcher->children()) out.push_back(pid);
   }
   return out;
+}
+
+void KeptAgents::forget_lost() {
+  std::set<std::string> lost;
+  std::set<const launch::Launcher*> ending;
+  for (const auto& [host, agent] : agents_) {
+    if (!is_lost(agent)) continue;
+    lost.insert(host);
+    if (agent.origin.launcher->shares_fate()) ending.insert(agent.origin.launcher.get());
+  }
+  std::erase_if(agents_, [&](const auto& one) {
+    return lost.contains(one.first) || ending.contains(one.second.origin.launcher.get());
+  });
 }
 
 void KeptAgents::dismiss() {

@@ -1,6 +1,6 @@
 // KeptAgents: agents that outlive an attempt of a run, to serve the next one: their streams, and the
 // launchers that they came by. Each has said that nothing of the attempt is left on its node, and waits there
-// for a plan. It decides nothing; an agent that the next attempt does not take ends with its stream.
+// for a plan. An agent that the next attempt does not take ends with its stream.
 #pragma once
 
 #include <map>
@@ -34,6 +34,9 @@ class KeptAgents {
   std::optional<KeptAgent> take(const std::string& host);
   /// Children of ours that belong to them: agents and launchers' commands.
   std::vector<pid_t> processes() const;
+  /// Those that have ended meanwhile, and those of a command that one of them may take with it: the next
+  /// attempt is to start new ones.
+  void forget_lost();
   /// Closes their streams, which ends them.
   void forget() { agents_.clear(); }
   /// The same, and returns when their processes here are gone.

@@ -1,6 +1,7 @@
 #include "src/run/run_directory.hpp"
 
 #include <cerrno>
+#include <set>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -152,10 +153,17 @@ Result<std::optional<Lease>> claim_run_directory(const fs::path& directory,
   return std::optional<Lease>(std::move(lease));
 }
 
-void give_up_run_directory(const fs::path& directory, NameBefore before) {
+void give_up_run_directory(const Prepared& job, NameBefore before) {
+  const auto first_part = [](const fs::path& name) { return name.empty() ? name : *name.begin(); };
+  std::set<fs::path> others{first_part(job.spec.launch.metrics_file)};
+  for (const auto& [name, content] : job.plan.files) others.insert(first_part(name));
+  std::vector<fs::path> ours;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory, ignored)) fs::remove_all(entry.path(), ignored);
-  if (before == NameBefore::free) fs::remove(directory, ignored);
+  for (const auto& entry : fs::directory_iterator(job.plan.run_directory, ignored))
+    if (const fs::path name = entry.path().filename(); plan::is_own_file(name) || others.contains(name))
+      ours.push_back(entry.path());
+  for (const fs::path& path : ours) fs::remove_all(path, ignored);
+  if (before == NameBefore::free) fs::remove(job.plan.run_directory, ignored);
 }
 
 Result<void> write_run_directory(const Prepared& job, const fs::path& data) {

@@ -17,9 +17,10 @@ Result<std::optional<Lease>> claim_run_directory(const std::filesystem::path& di
 // What the name of the run directory was before it was claimed.
 enum class NameBefore { free, folder };
 
-// Takes a claimed directory away again, with all that is in it: the job was refused before anything started,
-// and the next try is to have the name. A folder that was there before stays, and is empty again.
-void give_up_run_directory(const std::filesystem::path& directory, NameBefore before);
+/// Takes away again what was written into a claimed directory: the job was refused before anything started,
+/// and the next try is to have the name. A folder that was there before stays, and so does what others have
+/// put into it since.
+void give_up_run_directory(const Prepared& job, NameBefore before);
 
 // Writes into it spec.json, allocation.json, plan.json, nodes/*.sh, logs/ and the adapter's files.
 // `data` is the installed data folder, which has the templates.

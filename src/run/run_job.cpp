@@ -155,6 +155,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
+  context.agents.forget_lost();
   Outcome outcome = TRY(run_attempt(
       std::move(plans),
       {.launcher = std::move(launcher),
@@ -358,12 +359,17 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   TRY(log::open(request.environment.get(log::kVariable), plan::head_log_path(job.plan)));
   Ran ran = run_attempts(job, std::move(launcher), context);
   context.agents.dismiss();
+  RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
+  const auto tell_end = [&](LiveStatus& live) {
+    live.ended(report.outcome.exit_code, reason_of(report.outcome));
+  };
+  // Who looks for a job of a scheduler is to find a record.
   if (request.run_directory && !start && is_refused(ran)) {
-    status_file.reset();  // it writes to its end
-    give_up_run_directory(job.plan.run_directory, before);
+    status_file->change(tell_end);  // the metrics file may be elsewhere
+    status_file.reset();            // it writes to its end
+    give_up_run_directory(job, before);
     return fail(ran.last.error());
   }
-  RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   const RecordedJob recorded{job.plan, job.spec, job.allocation, job.adapter.source};
   Json sources = provenance(recorded, request.environment, report.outcome.provenance);
   const Instant ended = clock.now();
@@ -371,8 +377,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
       make_record(recorded, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
                   std::move(ran.attempts), std::move(sources));
   if (!context.checked.is_null()) report.record["node_check"] = context.checked;
-  status_file->change(
-      [&](LiveStatus& live) { live.ended(report.outcome.exit_code, reason_of(report.outcome)); });
+  status_file->change(tell_end);
   if (const std::string problem = status_file->problem(); !problem.empty())
     status.note("warning: others could not see how the run stands: " + problem);
   auto written = write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);

@@ -201,6 +201,25 @@ class Bench(support.Case):
         self.assertEqual((code, out), (0, 'environment:\n  set:\n    OMP_NUM_THREADS: "2"\n'), err)
         self.assertRegex(err, "warning: not remembered, since no run lasted long enough|remembered: 2 threads")
 
+    def test_the_tables_of_several_job_files_come_by_one_command_also_where_one_cannot_be_measured(self):
+        tables = pathlib.Path(__file__).parents[2] / "share/examples/bench/tables.sh"
+        for path, rate in (("bad.yaml", "none"), ("good.yaml", "rate 5"), ("other-good.yaml", "rate 6")):
+            self.write(path, f"command: [sh, -c, 'echo {rate}; test {rate[-1]} != e']\nbench: {{axes: {{tasks-per-node: [1]}}, rate: 'rate (.*)'}}\n")
+        os.makedirs(os.path.join(self.folder, "other"))
+        os.rename(f"{self.folder}/other-good.yaml", f"{self.folder}/other/good.yaml")
+        self.environment["DLRUN"] = support.DLRUN
+
+        def make(*jobs):
+            done = self.start("results", *jobs, program=str(tables))
+            return done.communicate()[1], done.returncode
+        err, code = make("bad.yaml", "good.yaml")
+        self.assertEqual(code, 1, err)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "results"))), [f"good.{end}" for end in ("html", "json", "md", "tex")] + ["runs"])
+        err, code = make("good.yaml")
+        self.assertEqual((code, err), (0, ""))
+        err, code = make("good.yaml", "other/good.yaml")
+        self.assertEqual((code, err), (64, "tables.sh: several job files would be one table: good\n"))
+
     def test_what_can_never_run_is_refused_before_anything_runs(self):
         self.write("mnist.yaml", MNIST)
         for words, expected, code in (

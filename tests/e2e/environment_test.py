@@ -96,6 +96,13 @@ class Environment(support.Case):
             self.assertEqual(code, 66, err)
             self.assertEqual(self.exists(name), left)
         self.assertEqual(os.listdir(os.path.join(self.folder, "there")), [])
+        self.write("writes.yaml", "name: writes\nsummary: s\nchecks: [[sh, -c, 'echo mine > there/mine; exit 66']]\n")
+        code, _, err = self.dlrun("--quiet", "--framework-dir", self.folder, "--framework", "writes", "--run-dir", "there",
+                                  "--set", f"launch.metrics-file={self.folder}/run.prom", "--", "true")
+        self.assertEqual(code, 66, err)
+        self.assertEqual(os.listdir(os.path.join(self.folder, "there")), ["mine"])  # somebody else's
+        os.remove(os.path.join(self.folder, "there", "mine"))
+        self.assertRegex(self.read("run.prom"), r'dlrun_run_stage\{.*stage="ended"\} 1')
         self.write("data", "")
         for name in ("new", "there"):
             self.assertEqual(run(name)[0], 0)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -118,6 +119,33 @@ class Nodes(support.Case):
         self.assertEqual(record["node_check"]["left_out"], [])
         self.assertEqual(os.listdir(os.path.join(self.folder, "state/dlrun/bad-nodes/none")), ["a1.json"])
         self.none_left()
+
+    def between_attempts(self, order):
+        """Both ranks fail in the first attempt; `order` runs once as a check of the second, when agents wait for it."""
+        self.write("gap.yaml", "name: gap\nsummary: s\nchecks: [[sh, gap.sh]]\n")
+        self.write("gap.sh", f"test -e agent-1-0 || exit 0\nmkdir came || exit 0\n{order}\n")
+        script = "echo $PPID >agent-$DLRUN_ATTEMPT-$DLRUN_RANK.new; mv agent-$DLRUN_ATTEMPT-$DLRUN_RANK.new agent-$DLRUN_ATTEMPT-$DLRUN_RANK; " \
+                 "[ $DLRUN_ATTEMPT = 2 ] || { until [ -e agent-1-0 -a -e agent-1-1 ]; do sleep 0.1; done; exit 3; }"
+        return self.dlrun("--allocation", "three.json", "--via", "local", "--nodes", "2", "--retries", "1", "--run-dir", "run",
+                          "--framework-dir", self.folder, "--framework", "gap", "--", "sh", "-c", script)
+
+    def test_an_agent_that_ends_between_two_attempts_is_started_anew(self):
+        code, _, err = self.between_attempts("agent=$(cat agent-1-0); kill -9 $agent; while kill -0 $agent 2>/dev/null; do sleep 0.1; done")
+        self.assertEqual(code, 0, err)
+        self.assertEqual([event["host"] for event in self.events() if event["event"] == "agent_kept"], ["a2"])
+        self.assertNotEqual(self.read("agent-1-0"), self.read("agent-2-0"))
+        self.assertEqual(self.read("agent-1-1"), self.read("agent-2-1"))
+        self.none_left()
+
+    def test_agents_end_with_a_run_that_is_stopped_or_killed_between_two_attempts(self):
+        for name, code in (("INT", 130), ("TERM", 143), ("KILL", -9)):
+            with self.subTest(name):
+                ended, _, err = self.between_attempts(f"kill -{name} $PPID")
+                self.assertEqual(ended, code, err)
+                self.assertFalse(self.exists("agent-2-0"))
+                self.none_left()
+                for path in ("came", "run", "agent-1-0", "agent-1-1"):
+                    (shutil.rmtree if os.path.isdir(f"{self.folder}/{path}") else os.remove)(f"{self.folder}/{path}")
 
     def test_a_node_whose_ranks_fail_is_tried_again_where_there_is_no_spare(self):
         code, _, err = self.many("--retries", "2", "--framework", "plain", "--", "sh", "-c", "[ $DLRUN_RANK = 2 ] && exit 3; sleep 1000")

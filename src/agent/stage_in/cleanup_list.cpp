@@ -13,8 +13,10 @@ namespace dlrun::agent {
 
 // A pipe takes up to 4096 bytes whole or not at all; names of folders are shorter than that.
 Result<void> CleanupList::add(const std::filesystem::path& folder) {
+  if (listed_.contains(folder)) return {};
   const std::string line = folder.string() + '\0';
-  if (::write(write_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  if (::write(write_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()))
+    return listed_.insert(folder), Result<void>();
   return fail(ErrorKind::io, "{} cannot be put on the list of what is removed at the end: {}",
               folder.string(), system_reason(errno));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
@@ -12,11 +13,13 @@ namespace dlrun::agent {
 class CleanupList {
  public:
   explicit CleanupList(UniqueFd write) : write_(std::move(write)) {}
-  /// Before the folder is made. An Error where the pipe takes no more.
+  /// Before the folder is made. An Error where the pipe takes no more; further attempts, whose folders have
+  /// the same names, take no room in it.
   Result<void> add(const std::filesystem::path& folder);
 
  private:
   UniqueFd write_;
+  std::set<std::filesystem::path> listed_;
 };
 
 /// Removes every folder of the list that nobody holds. The writer has ended.

@@ -33,8 +33,10 @@ bool is_program(const fs::path& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0;
 }
 
-// Of a list with one name per line. unzip would leave parts of names out, and be silent.
-bool all_below(std::string_view names) {
+// Of a list with one name per line. unzip would leave parts of names out, and be silent. What DOS has written
+// may have its separators.
+bool all_below(std::string names) {
+  std::replace(names.begin(), names.end(), '\\', '/');
   for (const std::string& line : split(names, '\n'))
     if (const fs::path name(line);
         name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
@@ -42,10 +44,16 @@ bool all_below(std::string_view names) {
   return true;
 }
 
-bool leaves(const fs::path& folder, const fs::path& target) {
-  if (target.is_absolute()) return true;
-  const fs::path place = (folder / target).lexically_normal();
-  return !place.empty() && *place.begin() == "..";
+bool is_above(const fs::path& below) {
+  return !below.empty() && *below.begin() == "..";
+}
+
+// By its words, which are what the user sees; and by other links on its way, which may go up further.
+bool leaves(const fs::path& root, const fs::path& folder, const fs::path& target) {
+  if (target.is_absolute() || is_above((folder / target).lexically_normal())) return true;
+  std::error_code problem;
+  const fs::path place = fs::weakly_canonical(root / folder / target, problem);
+  return !problem && is_above(place.lexically_relative(fs::canonical(root, problem)));
 }
 
 /// Which program tar could not start, from "tar (child): zstd: Cannot exec: No such file or directory";
@@ -67,7 +75,7 @@ std::string link_that_leaves(const fs::path& root) {
     if (!entry->is_symlink(ignored)) continue;
     const fs::path target = fs::read_symlink(entry->path(), ignored);
     const fs::path below = entry->path().lexically_relative(root);
-    if (leaves(below.parent_path(), target) && !is_program(entry->path()))
+    if (leaves(root, below.parent_path(), target) && !is_program(entry->path()))
       return fmt::format("{} -> {}", below.string(), target.string());
   }
   return {};
@@ -81,6 +89,9 @@ Unpacker::Unpacker(std::string from, fs::path root, fs::path log, Environment en
       environment_(std::move(environment)),
       control_(control) {
   environment_.set("LC_ALL", "C");
+  // Options of the user's: with some, a part is left out, or nothing is unpacked.
+  for (const char* name : {"TAR_OPTIONS", "UNZIP", "UNZIPOPT", "ZIPINFO", "ZIPINFOOPT"})
+    environment_.unset(name);
 }
 
 Unpacker::~Unpacker() {
@@ -142,13 +153,22 @@ Result<void> Unpacker::start() {
 Result<void> Unpacker::run(Argv argv, int input) {
   const UniqueFd log(::open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!log) return fail(ErrorKind::io, "cannot create {}: {}", log_.string(), system_reason(errno));
-  program_ = TRY(start_child({.argv = std::move(argv),
-                              .environment = environment_,
+  Environment environment = environment_;
+  if (is_zip()) environment.set("LC_ALL", "C.UTF-8");  // else it may write letters as their numbers
+  auto started = start_child({.argv = std::move(argv),
+                              .environment = std::move(environment),
                               .working_directory = "/",
                               .stdin_fd = input,
                               .stdout_fd = log.get(),
                               .stderr_fd = log.get(),
-                              .inherited_fds = {}}));
+                              .inherited_fds = {}});
+  if (!started) {
+    Error error = std::move(started).error();
+    error.what = fmt::format("{} cannot be unpacked: {}", from_, error.what);
+    error.hint = fmt::format("install {} on the nodes, or use an archive of another kind", program_name());
+    return fail(std::move(error));
+  }
+  program_ = *started;
   return {};
 }
 

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "src/agent/stage_in/block_queue.hpp"
+#include "src/agent/stage_in/cleanup_list.hpp"
 #include "src/agent/stage_in/source_reader.hpp"
 #include "src/agent/stage_in/tree_writer.hpp"
 #include "src/agent/stage_in/unpacker.hpp"
 #include "src/base/file.hpp"
+#include "src/base/pipe.hpp"
 #include "src/process/command.hpp"
 #include "tests/unit/folder.hpp"
 
@@ -182,7 +184,9 @@ TEST_CASE("an archive with names or links that lead out of its folder is refused
         "tar -cPf up.tar -C sub ../x && tar -cPf root.tar \"$PWD/x\" && tar -cf leave.tar leave && "
         "tar -cf absolute.tar absolute && tar -cf program.tar program && printf 'no archive' > text.tar && "
         "(cd sub && zip -q ../up.zip ../x) && zip -q --symlinks leave.zip leave && zip -q -P word secret.zip "
-        "x");
+        "x && mkdir -p chain/a && ln -s .. chain/a/d && ln -s d/../../x chain/a/l && tar -cf chain.tar -C "
+        "chain a "
+        "&& ln -s a/d/x chain/fine && rm chain/a/l && tar -cf inside.tar -C chain a fine");
   const auto said = [&](const std::string& name) {
     shell(folder.path, "rm -rf to && mkdir to");
     const auto copied = copy(item_of(folder.path / name, true), folder.path / "to");
@@ -198,6 +202,24 @@ TEST_CASE("an archive with names or links that lead out of its folder is refused
   CHECK(said("up.zip") == " cannot be unpacked: it has names that lead out of its folder");
   CHECK(said("leave.zip") == " cannot be unpacked: its link leave -> ../../etc leads out of its folder");
   CHECK(said("secret.zip").starts_with(" cannot be unpacked: unzip ended with"));
+  CHECK(said("chain.tar") == " cannot be unpacked: its link a/l -> d/../../x leads out of its folder");
+  CHECK(said("inside.tar") == "fine");
+}
+
+TEST_CASE("archives are unpacked as they are, whatever options for tar and unzip the user has set") {
+  const dlrun::test::Folder folder;
+  shell(folder.path,
+        "mkdir from && printf x > from/x && tar -cf a.tar -C from . && cd from && zip -q ../a.zip x");
+  Environment environment = Environment::of_this_process();
+  environment.set("TAR_OPTIONS", "--exclude=x");
+  environment.set("UNZIP", "-l");
+  environment.set("ZIPINFO", "-l");
+  for (const std::string name : {"a.tar", "a.zip"}) {
+    CAPTURE(name);
+    shell(folder.path, "rm -rf to && mkdir to");
+    REQUIRE(copy(item_of(folder.path / name, true), folder.path / "to", {}, environment));
+    shell(folder.path, "diff -r from to/item");
+  }
 }
 
 TEST_CASE("a compression whose program is not on the node is named with what to do") {
@@ -212,6 +234,25 @@ TEST_CASE("a compression whose program is not on the node is named with what to 
   CHECK(copied.error().what ==
         (folder.path / "a.tar").string() + " cannot be unpacked: tar ended with exit code 2");
   CHECK(copied.error().hint == "install zstd on the nodes, or compress the archive by another program");
+  shell(folder.path, "rm -rf to && mkdir to && printf 'PK\\003\\004' > a.zip");
+  const auto unzipped = copy(item_of(folder.path / "a.zip", true), folder.path / "to", {}, environment);
+  REQUIRE_FALSE(unzipped);
+  CHECK(unzipped.error().what ==
+        (folder.path / "a.zip").string() + " cannot be unpacked: program 'unzip' is not found");
+  CHECK(unzipped.error().hint == "install unzip on the nodes, or use an archive of another kind");
+}
+
+TEST_CASE("the folders of many attempts are listed once, so that the pipe to the reaper never fills") {
+  auto pipe = make_pipe();
+  REQUIRE(pipe);
+  set_nonblocking(pipe->write);
+  {
+    CleanupList list(std::move(pipe->write));
+    for (int attempt = 0; attempt < 5000; ++attempt)
+      for (const char* item : {"/tmp/a-folder-of-an-item", "/tmp/another"}) REQUIRE(list.add(item));
+  }
+  CHECK(read_all(pipe->read.get(), "the list") ==
+        std::string("/tmp/a-folder-of-an-item\0/tmp/another\0", 38));
 }
 
 TEST_CASE("a transfer that waits for another node ends when it is stopped") {
