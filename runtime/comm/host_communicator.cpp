@@ -76,9 +76,10 @@ Result<void> HostCommunicator::sum_by_nodes(std::span<const std::uint64_t> node_
 
 std::string HostCommunicator::nodes_text() const {
   const NodeSums* const sums = collectives_->node_sums();
-  return sums == nullptr || collectives_->choice().is_auto() ? std::string()
-                         : fmt::format(", sums inside nodes first ({} nodes of {} ranks)", sums->nodes(),
-                                       sums->ranks_per_node());
+  return sums == nullptr || collectives_->choice().is_auto()
+             ? std::string()
+             : fmt::format(", sums inside nodes first ({} nodes of {} ranks)", sums->nodes(),
+                           sums->ranks_per_node());
 }
 
 Result<std::unique_ptr<Communicator>> HostCommunicator::split(int color, int key) {

@@ -94,9 +94,9 @@ class CommandLauncher final : public Launcher {
       if (running.said) loop_->unwatch(running.said.get());
     loop_ = nullptr;
   }
-  void join_loop(EventLoop& loop, LaunchCallbacks callbacks) override {
+  void join_loop(EventLoop& loop, const LaunchCallbacks& callbacks) override {
     loop_ = &loop;
-    callbacks_ = std::move(callbacks);
+    callbacks_ = callbacks;
     for (Running& running : running_) watch(running);
   }
 

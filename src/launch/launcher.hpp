@@ -60,7 +60,7 @@ class Launcher {
   virtual bool shares_fate() const { return false; }
   // Every node has its agent or will have none: the launcher outlives its loop, and goes on in another one.
   virtual void leave_loop() {}
-  virtual void join_loop(EventLoop&, LaunchCallbacks) {}
+  virtual void join_loop(EventLoop&, const LaunchCallbacks&) {}
   // Every agent is gone or given up: what the launcher still runs shall end.
   virtual void stop() {}
 };

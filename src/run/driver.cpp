@@ -158,7 +158,7 @@ class Driver {
     if (adopted_.insert(kept.origin.launcher.get()).second)
       kept.origin.launcher->join_loop(
           loop_, {.connected = [](NodeIndex, launch::AgentLink) {},
-                  .failed = [](NodeIndex, Error) {},
+                  .failed = [](NodeIndex, const Error&) {},
                   .note = [this](const std::string& text) { deliver(event::LauncherNote{text}); }});
     launchers_.set(node.index, std::move(kept.origin));
     AgentConnection& agent = agents_[node.index];

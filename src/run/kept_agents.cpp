@@ -57,8 +57,8 @@ void KeptAgents::dismiss() {
   int number = 0;
   for (auto& [host, agent] : agents_) {
     agent.stream.reset();
-    agent.origin.launcher->join_loop(
-        loop, {[](NodeIndex, launch::AgentLink) {}, [](NodeIndex, Error) {}, [](const std::string&) {}});
+    agent.origin.launcher->join_loop(loop, {[](NodeIndex, launch::AgentLink) {},
+                                            [](NodeIndex, const Error&) {}, [](const std::string&) {}});
     launchers.set(NodeIndex(number++), agent.origin);
   }
   const auto reap_ended = [&] {

@@ -43,7 +43,7 @@ class SshLauncher final : public Launcher {
     for (const plan::NodePlan& node : plan.nodes)
       waiting_.push_back(
           {node.index, node.host.get(), program, copy, settings_.ssh, deadline, plan.limits.lost_after});
-    join_loop(loop, std::move(callbacks));
+    join_loop(loop, callbacks);
     for (int i = 0; i < settings_.fan_out; ++i) start_next();
     return {};
   }
@@ -54,9 +54,9 @@ class SshLauncher final : public Launcher {
     if (loop_ != nullptr) loop_->unwatch(shared_->bell().fd());
     loop_ = nullptr;
   }
-  void join_loop(EventLoop& loop, LaunchCallbacks callbacks) override {
+  void join_loop(EventLoop& loop, const LaunchCallbacks& callbacks) override {
     loop_ = &loop;
-    callbacks_ = std::move(callbacks);
+    callbacks_ = callbacks;
     loop.watch(shared_->bell().fd(), POLLIN, [this](short) { hear(); });
   }
 

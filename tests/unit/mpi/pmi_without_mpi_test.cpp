@@ -75,7 +75,8 @@ TEST_CASE("where nodes have several ranks each, sums and servers go through thei
         {0, 0, 1, 1, 2, 2}, {{"DLRUN_COMM", "pmi"}, {"DLRUN_NODE_RANKS", "2"}, {"DLRUN_ALLREDUCE", sum}}));
     check_all_well(end);
     CHECK(says(end, "of 6: dlrun's own links over TCP"));
-    CHECK(says(end, ", sums inside nodes first (3 nodes of 2 ranks)") == (sum == std::string("hierarchical")));
+    CHECK(says(end, ", sums inside nodes first (3 nodes of 2 ranks)") ==
+          (sum == std::string("hierarchical")));
   }
   const auto uneven = [](const char* sum) {
     return run_world(
