@@ -102,25 +102,18 @@ bool is_on_data_group(const TensorInfo& tensor) {
 std::vector<SnapshotPiece> pieces_of(const Engine& engine, const CheckpointPart& part) {
   SharedRows on_all(elements_of(engine, is_on_all), part.stage_part(), part.stage_parts());
   SharedRows on_data_group(elements_of(engine, is_on_data_group), part.data_rank(), part.data_ranks());
+  const auto own_part = [&](const TensorInfo& tensor, const TensorBox& box) -> std::optional<TensorBox> {
+    if (is_elsewhere(tensor)) return std::nullopt;
+    if (is_of_first(tensor)) return part.stage_part() == 0 ? std::optional(box) : std::nullopt;
+    if (is_on_all(tensor)) return on_all.part_of(box);
+    if (is_on_data_group(tensor)) return on_data_group.part_of(box);
+    const bool is_anothers = tensor.held_by == TensorInfo::HeldBy::tensor_group && part.tensor_rank() != 0;
+    return is_anothers ? std::nullopt : std::optional(box);
+  };
   std::vector<SnapshotPiece> out;
-  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
-    const TensorInfo& tensor = engine.tensors()[i];
-    for (const TensorBox& box : tensor.boxes()) {
-      std::optional<TensorBox> own = box;
-      if (is_elsewhere(tensor)) {
-        own.reset();
-      } else if (is_of_first(tensor)) {
-        if (part.stage_part() != 0) own.reset();
-      } else if (is_on_all(tensor)) {
-        own = on_all.part_of(box);
-      } else if (is_on_data_group(tensor)) {
-        own = on_data_group.part_of(box);
-      } else if (tensor.held_by == TensorInfo::HeldBy::tensor_group && part.tensor_rank() != 0) {
-        own.reset();
-      }
-      if (own) out.push_back({i, *own});
-    }
-  }
+  for (std::size_t i = 0; i < engine.tensors().size(); ++i)
+    for (const TensorBox& box : engine.tensors()[i].boxes())
+      if (const auto own = own_part(engine.tensors()[i], box)) out.push_back({i, *own});
   return out;
 }
 
