@@ -76,7 +76,7 @@ Result<void> check_sync(const TrainSpec& spec, const Engine& engine, Communicato
 
 std::string text_of(const std::optional<SyncSpec>& sync) {
   if (!sync) return "none";
-  const std::string every = fmt::format("every {} steps", sync->every);
+  std::string every = fmt::format("every {} steps", sync->every);
   if (sync->from.amount <= 0) return every;
   return fmt::format("{}, from {} {} on", every, sync->from.amount,
                      sync->from.unit == Interval::Unit::steps ? "steps" : "epochs");
