@@ -3,27 +3,27 @@
 
 #include <algorithm>
 
-namespace dlrun::runtime {
-namespace {
+#include "runtime/optim/optimizer.hpp"
+#include "runtime/train/gradient_parts.hpp"
 
-double sum_of_squares(std::span<const float> numbers) {
-  return sums_of(numbers.size(), [&](std::size_t i) {
-    return TensorSums{static_cast<double>(numbers[i]) * numbers[i], 0};
+namespace dlrun::runtime {
+
+double square_sum_of(std::span<const float> gradients) {
+  return sums_of(gradients.size(), [&](std::size_t i) {
+    return TensorSums{static_cast<double>(gradients[i]) * gradients[i], 0};
   })[0];
 }
-
-}  // namespace
 
 Result<double> ParameterUpdate::squares() const {
   const std::span<const float> arena = engine_.gradients();
   ShardedEngine* const sharded = engine_.sharded();
   if (sharded == nullptr || sums_ == Sums::all)
-    return sum_of_squares(arena.first(arena.size() - engine_.spare_slots().size()));
+    return square_sum_of(arena.first(arena.size() - engine_.spare_slots().size()));
   const auto rank = static_cast<std::size_t>(group_.rank());
   double out = 0;
   for (std::size_t bucket = 0; bucket < engine_.buckets().size(); ++bucket) {
     const std::vector<std::size_t>& borders = sharded->borders()[bucket];
-    out += sum_of_squares(
+    out += square_sum_of(
         arena.subspan(engine_.buckets()[bucket].offset + borders[rank], borders[rank + 1] - borders[rank]));
   }
   TRY(group_.allreduce(std::span(&out, 1)));
@@ -96,17 +96,10 @@ Result<void> gather_sums(Engine& engine, std::span<const GradientSlice> slices, 
   const std::span<float> arena = engine.gradients();
   std::vector<float> together;
   together.reserve(borders.back());
-  for (const Bucket& piece : pieces) {
-    const std::span<float> from = arena.subspan(piece.offset, piece.length);
-    together.insert(together.end(), from.begin(), from.end());
-  }
+  append_parts(arena, pieces, together);
   TRY(data.allgather_start(together, borders));
   TRY(data.wait_all());
-  auto from = together.cbegin();
-  for (const Bucket& piece : pieces) {
-    std::copy_n(from, piece.length, arena.subspan(piece.offset).begin());
-    from += static_cast<std::ptrdiff_t>(piece.length);
-  }
+  put_parts(together, pieces, arena);
   return {};
 }
 

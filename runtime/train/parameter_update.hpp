@@ -31,6 +31,9 @@ class ParameterUpdate {
   Sums sums_;
 };
 
+/// In the order of a sum with sixteen lanes.
+double square_sum_of(std::span<const float> gradients);
+
 /// What of a parameter's gradient a rank of the data group has summed, where each sums its part alone.
 Bucket summed_part(Engine& engine, const GradientSlice& slice, int data_rank);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/train/gradient_parts.hpp"
 #include "runtime/train/number_sums.hpp"
 
 namespace dlrun::runtime {
@@ -31,18 +32,11 @@ bool StageAgreement::counts(const GradientSlice& slice) const {
 // As one message.
 void StageAgreement::take_tied() {
   together_.clear();
-  for (const GradientSlice& slice : tied_) {
-    const std::span<float> from = engine_->gradients().subspan(slice.offset, slice.length);
-    together_.insert(together_.end(), from.begin(), from.end());
-  }
+  append_parts(engine_->gradients(), tied_, together_);
 }
 
 void StageAgreement::put_tied() {
-  auto from = together_.cbegin();
-  for (const GradientSlice& slice : tied_) {
-    std::copy_n(from, slice.length, engine_->gradients().subspan(slice.offset).begin());
-    from += static_cast<std::ptrdiff_t>(slice.length);
-  }
+  put_parts(together_, tied_, engine_->gradients());
 }
 
 Result<void> StageAgreement::add_tied() {

@@ -32,7 +32,4 @@ class TensorAgreement {
   std::vector<float> together_;
 };
 
-/// In the order of a sum with sixteen lanes.
-double square_sum_of(std::span<const float> gradients);
-
 }  // namespace dlrun::runtime
