@@ -50,6 +50,7 @@ struct SubmissionRequest {
   std::string mail = {};                      // an address
   std::vector<std::string> mail_events = {};  // begin, end, fail
   std::vector<std::string> extra;             // directives as the scheduler writes them, without the marker
+  std::string outlives_nodes = {};            // the key by which the job goes on without nodes that it loses
   std::vector<HostName> excluded = {};  // nodes that the job is kept off, by options of the submit command
 };
 

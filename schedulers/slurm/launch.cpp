@@ -57,7 +57,8 @@ LaunchCommand srun_command(const Step& step, const AgentsToLaunch& agents, const
         std::string("--mpi=none"),       // the agents serve the ranks' MPI
         std::string("--cpu-bind=none"),  // and bind them
         std::string("--input=none"), std::string("--export=ALL"), std::string("--kill-on-bad-exit=0"),
-        std::string("--wait=0"),  // one agent's end is not the others'
+        std::string("--wait=0"),   // one agent's end is not the others'
+        std::string("--no-kill"),  // nor is one node's
         std::string("--job-name=dlrun")})
     out.argv.push_back(std::move(word));
   // Since 20.11 a step has its processors for itself unless it says otherwise; older ones do not know the

@@ -88,6 +88,7 @@ const OptionTable& slurm_options() {
                   {"constraint", {"-C", "--constraint"}},
                   {"qos", {"-q", "--qos"}},
                   {"exclusive", {"--exclusive", "-s", "--oversubscribe", "--share"}},
+                  {"no-kill", {"-k", "--no-kill"}},
                   {"mail-user", {"--mail-user"}},
                   {"mail-type", {"--mail-type"}},
                   {"ntasks", {"-n", "--ntasks"}},
@@ -158,6 +159,7 @@ class SlurmSubmission final : public Submission {
     if (request.gpus_per_node > 0) TRY(out.add_word("--gres=", gres_of(request), "resources.gpus-per-node"));
     if (request.memory) out.add(fmt::format("--mem={}M", mebibytes(*request.memory)), "resources.memory");
     if (request.exclusive) out.add("--exclusive", "resources.exclusive");
+    if (!request.outlives_nodes.empty()) out.add("--no-kill", request.outlives_nodes);
     if (request.walltime) out.add("--time=" + clock_text(*request.walltime), "resources.walltime");
     if (request.unlimited) out.add("--time=UNLIMITED", "resources.walltime");
     TRY(out.add_word("--partition=", request.queue, "resources.queue"));

@@ -46,6 +46,12 @@ int max_ranks_of_node(const plan::Plan& plan) {
   return counts.empty() ? 1 : std::max(1, *std::max_element(counts.begin(), counts.end()));
 }
 
+// A job that has lost a node is ended by some schedulers unless they are told that it can do without.
+std::string key_of_spare_nodes(const plan::JobSpec& spec) {
+  if (spec.elastic) return "elastic";
+  return spec.launch.retries > 0 ? "launch.retries" : "";
+}
+
 SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Plan& trial,
                                        const fs::path& here, const fs::path& folder) {
   const plan::Resources& asked = spec.resources;
@@ -76,6 +82,7 @@ SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Pl
   out.mail = asked.mail;
   out.mail_events = asked.mail_events;
   out.extra = asked.extra;
+  out.outlives_nodes = key_of_spare_nodes(spec);
   return out;
 }
 

@@ -30,7 +30,7 @@ TEST_CASE("one step brings one agent to each of the nodes, in any part of the jo
   const LaunchCommand command = srun_command(agents_on({"n1", "n2", "n7"}, kCallingAgent), {22, 5}, {});
   CHECK(join(command.argv, " ") ==
         "srun --nodes=3 --ntasks=3 --ntasks-per-node=1 --nodelist=n[1-2,7] --mpi=none --cpu-bind=none "
-        "--input=none --export=ALL --kill-on-bad-exit=0 --wait=0 --job-name=dlrun --overlap "
+        "--input=none --export=ALL --kill-on-bad-exit=0 --wait=0 --no-kill --job-name=dlrun --overlap "
         "/opt/dlrun/bin/dlrun-agent --head n1 --port 7");
   CHECK(command.nodes == std::vector{NodeIndex(0), NodeIndex(1), NodeIndex(2)});
 }

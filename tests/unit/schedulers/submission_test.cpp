@@ -124,6 +124,16 @@ TEST_CASE("nothing that is typed becomes a second directive or a second word") {
   }
 }
 
+TEST_CASE("Slurm leaves a job that can do without a lost node to itself, and ends any other") {
+  const auto slurm = make_slurm_submission();
+  SubmissionRequest request = small();
+  CHECK_FALSE(contains(lines_of(*slurm, request), "--no-kill"));
+  request.outlives_nodes = "elastic";
+  CHECK(contains(lines_of(*slurm, request), "#SBATCH --no-kill\n"));
+  request.extra = {"--no-kill=off"};
+  CHECK_FALSE(contains(lines_of(*slurm, request), "#SBATCH --no-kill\n"));
+}
+
 TEST_CASE("what cannot be said in a directive is refused") {
   for (const char* queue : {"a\nb", "a\"b", "a\\b", "\r"}) {
     SubmissionRequest request = small();
