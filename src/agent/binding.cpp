@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cerrno>
 #include <memory>
+#include <set>
 
 #include <hwloc.h>
 #include <hwloc/linux.h>
@@ -152,11 +153,9 @@ Result<void> check(const Units& units, const std::vector<CpuRequest>& requests) 
 
 }  // namespace
 
-Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<CpuRequest>& requests) {
-  int shares = 1;
-  for (const CpuRequest& request : requests) shares = std::max(shares, request.share.of);
-  Units units(cores, shares);
-  TRY(check(units, requests));
+namespace {
+
+std::vector<Processors> give(Units units, const std::vector<CpuRequest>& requests) {
   std::vector<Processors> out(requests.size());
   std::vector<int> missing;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -165,6 +164,36 @@ Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<Cpu
     missing[i] -= units.take(std::min(missing[i], near_part(units, requests, i)), requests[i].near, out[i]);
   }
   for (std::size_t i = 0; i < requests.size(); ++i) units.take(missing[i], {}, out[i]);
+  return out;
+}
+
+// One request for each share, by number: those that nobody has here are another agent's. Empty where requests
+// are no part of one division.
+std::vector<CpuRequest> with_others(const std::vector<CpuRequest>& requests, int shares) {
+  std::vector<CpuRequest> out;
+  for (int share = 0; share < shares; ++share) out.push_back({{.share = share, .of = shares}});
+  std::set<int> seen;
+  for (const CpuRequest& request : requests) {
+    if (request.share.of != shares || !seen.insert(request.share.share).second) return {};
+    out[static_cast<std::size_t>(request.share.share)] = request;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<CpuRequest>& requests) {
+  int shares = 1;
+  for (const CpuRequest& request : requests) shares = std::max(shares, request.share.of);
+  const Units units(cores, shares);
+  TRY(check(units, requests));
+  if (static_cast<int>(requests.size()) >= shares) return give(units, requests);
+  const std::vector<CpuRequest> all = with_others(requests, shares);
+  if (all.empty()) return give(units, requests);
+  const std::vector<Processors> given = give(units, all);
+  std::vector<Processors> out;
+  for (const CpuRequest& request : requests)
+    out.push_back(given[static_cast<std::size_t>(request.share.share)]);
   return out;
 }
 

@@ -36,10 +36,10 @@ struct CpuRequest {
 };
 
 // The processors of each request, in order. Each request gets run `share` of `of`: whole cores as long as
-// there are enough of them, else single processors; uneven counts give the first shares one more. Two
-// requests never share a core. A request with a GPU takes cores near it first, as many as the other requests
-// near that GPU leave; the rest comes from the remaining cores, in order. An Error where there are fewer
-// processors than shares (the plan should not have bound these ranks).
+// there are enough of them, else single processors; uneven counts give the first shares one more. Shares that
+// nobody requests stay free. Two requests never share a core. A request with a GPU takes cores near it first,
+// as many as the other requests near that GPU leave; the rest comes from the remaining cores, in order. An
+// Error where there are fewer processors than shares (the plan should not have bound these ranks).
 Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<CpuRequest>& requests);
 
 }  // namespace dlrun::agent

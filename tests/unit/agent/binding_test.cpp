@@ -33,6 +33,12 @@ TEST_CASE("more ranks than cores share cores by their threads") {
   CHECK(of(0, 5) == Processors{0, 4});
 }
 
+TEST_CASE("shares that nobody requests stay free, for the ranks of another agent") {
+  CHECK(divide(kCores, {{{1, 2}}}).value()[0] == of(1, 2));
+  CHECK(divide(kCores, {{{2, 3}}}).value()[0] == of(2, 3));
+  CHECK(divide(kCores, {{{3, 8}}, {{6, 8}}}).value() == std::vector{of(3, 8), of(6, 8)});
+}
+
 TEST_CASE("more ranks than processors is an error that counts both") {
   CHECK(divide(kCores, {{{8, 9}}}).error().what ==
         "cannot bind rank share 9 of 9: this node lets us use 8 processors");
