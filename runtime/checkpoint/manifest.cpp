@@ -1,6 +1,8 @@
 // See manifest.hpp.
 #include "runtime/checkpoint/manifest.hpp"
 
+#include <algorithm>
+
 #include "runtime/base/checksum.hpp"
 #include "runtime/base/counted.hpp"
 #include "src/base/json.hpp"
@@ -54,6 +56,7 @@ Json body(const Manifest& manifest) {
   if (!manifest.classes.empty()) out["classes"] = manifest.classes;
   if (!manifest.layers.empty()) out["layers"] = manifest.layers;
   if (manifest.shards) out["shards"] = *manifest.shards;
+  if (manifest.epoch_sums) out["epoch_sums"] = *manifest.epoch_sums;
   if (manifest.parts != 0) out["parts"] = manifest.parts;
   return out;
 }
@@ -89,6 +92,15 @@ Result<std::vector<ManifestFile>> parse_files(const Json& json, const std::strin
     if (file.name.find('/') != std::string::npos) return bad_input(name, "a file's name has a slash");
     out.push_back(std::move(file));
   }
+  return out;
+}
+
+Result<EpochSums> parse_sums(const Json& json, const std::string& name) {
+  const auto sums = TRY(field<std::vector<double>>(json, "epoch_sums", name));
+  EpochSums out{};
+  if (sums.size() != out.size())
+    return bad_input(name, fmt::format("field 'epoch_sums' has {} numbers, not {}", sums.size(), out.size()));
+  std::copy(sums.begin(), sums.end(), out.begin());
   return out;
 }
 
@@ -155,6 +167,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   out.program = TRY(field<std::string>(json, "program", name));
   out.written = TRY(field<std::string>(json, "written", name));
   out.files = TRY(parse_files(json, name));
+  if (json.contains("epoch_sums")) out.epoch_sums = TRY(parse_sums(json, name));
   if (json.contains("shards")) out.shards = TRY(field<int>(json, "shards", name));
   if (json.contains("parts")) {
     out.parts = TRY(field<int>(json, "parts", name));

@@ -2,6 +2,7 @@
 // that a flipped digit is found too. What makes two checkpoints belong to the same training is Identity.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -42,6 +43,9 @@ std::string difference(const Identity& there, const Identity& here);
 // The settings of the training, as the job file has them; empty in checkpoints of older versions.
 using Settings = std::map<std::string, std::string>;
 
+// What the trainer has summed over the steps of an epoch, for the figures at its end (epoch_sums.hpp).
+using EpochSums = std::array<double, 9>;
+
 struct ManifestFile {
   std::string name;
   std::uint64_t bytes = 0, checksum = 0;
@@ -49,6 +53,7 @@ struct ManifestFile {
 
 struct Manifest {
   Position position;
+  std::optional<EpochSums> epoch_sums = {};  // up to there; unset at its beginning, and in older versions
   Identity identity;
   int world = 1;
   std::optional<int> shards = {};  // of the global batch, where the job sets them

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "runtime/train/report/epoch_sums.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -118,9 +119,11 @@ bool Checkpointing::due_by_time() const {
          std::chrono::steady_clock::now() - started_at_ >= Seconds(options_.every->amount);
 }
 
-Result<void> Checkpointing::save(const Engine& engine, const Position& position) {
+Result<void> Checkpointing::save(const Engine& engine, const Position& position, const Reporter& reporter) {
   Manifest manifest = facts_;
   manifest.position = position;
+  const auto epoch = position.seen > 0 ? reporter.whole_epoch() : std::nullopt;
+  if (epoch) manifest.epoch_sums = numbers_of(*epoch);
   manifest.written = utc_now();
   const Ticks began = std::chrono::steady_clock::now();
   if (parts_) {
@@ -206,16 +209,16 @@ Result<void> Checkpointing::after_step(const Engine& engine, const Position& pos
   // While the one before is still being written, this one waits for a later step.
   if (!parts_) {
     TRY(tell(writer_->poll(), reporter));
-    return pending_ && !writer_->busy() ? save(engine, position) : Result<void>{};
+    return pending_ && !writer_->busy() ? save(engine, position, reporter) : Result<void>{};
   }
   if (step.writing == 0) TRY(next_phase(reporter));
-  return pending_ && parts_->phase == Phase::none ? save(engine, position) : Result<void>{};
+  return pending_ && parts_->phase == Phase::none ? save(engine, position, reporter) : Result<void>{};
 }
 
 Result<void> Checkpointing::begin_last(const Engine& engine, const Position& position, Reporter& reporter) {
   TRY(finish(reporter));
   if (good_ == position.step) return {};
-  return save(engine, position);
+  return save(engine, position, reporter);
 }
 
 // Nobody goes on before the checkpoint is one.

@@ -47,6 +47,8 @@ class Checkpointing {
   /// In parts, before a step ends: whether this rank is writing, and whether it wants a checkpoint by now.
   bool is_writing() const { return parts_ && parts_->writer.busy(); }
   bool wants_one() const { return parts_ && group_->rank() == 0 && due_by_time(); }
+  /// One is due after the next step, whatever `every` says.
+  void want_one() { pending_ = true; }
   /// After each step: writes where one is due or asked for, and tells of those that got done. Where ranks
   /// have weights of their own, it waits for a step after which they have not.
   enum class Weights { equal, own };
@@ -74,7 +76,7 @@ class Checkpointing {
   Result<void> commit();
   Result<void> finish_parts(Reporter& reporter);
   Error explained(Error error) const;
-  Result<void> save(const Engine& engine, const Position& position);
+  Result<void> save(const Engine& engine, const Position& position, const Reporter& reporter);
   Result<void> tell(Result<std::optional<Saved>> ended, Reporter& reporter);
   double epochs_done(const Position& position) const;
 

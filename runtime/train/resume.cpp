@@ -7,8 +7,9 @@ namespace dlrun::runtime {
 namespace {
 
 struct Announcement {
-  std::uint64_t found = 0;
+  std::uint64_t found = 0, has_sums = 0;
   Position position;
+  EpochSums sums{};
   std::array<std::uint64_t, 2> bytes{};
 };
 
@@ -32,19 +33,26 @@ Result<void> restore_part(Engine& engine, const std::filesystem::path& folder, s
 
 }  // namespace
 
-Result<Position> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* chosen,
-                        const std::filesystem::path& folder) {
+Result<Resumed> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* chosen,
+                       const std::filesystem::path& folder) {
   Announcement news;
   const bool in_parts = engine.sharded() != nullptr || engine.staged() != nullptr || is_divided(engine);
   if (chosen != nullptr && chosen->manifest.parts != 0 && !in_parts)
     chosen->files = TRY(whole_files(engine, TRY(open_checkpoint(folder, chosen->manifest.position.step))));
-  if (chosen != nullptr)
-    news = {1, chosen->manifest.position, {chosen->files[0].size(), chosen->files[1].size()}};
+  if (chosen != nullptr) {
+    const Manifest& manifest = chosen->manifest;
+    news = {.found = 1,
+            .has_sums = manifest.epoch_sums ? 1U : 0U,
+            .position = manifest.position,
+            .sums = manifest.epoch_sums.value_or(EpochSums{}),
+            .bytes = {chosen->files[0].size(), chosen->files[1].size()}};
+  }
   TRY(comm.broadcast(std::as_writable_bytes(std::span(&news, 1)), 0));
-  if (news.found == 0) return Position{};
+  if (news.found == 0) return Resumed{};
+  const Resumed out{news.position, news.has_sums != 0 ? std::optional(news.sums) : std::nullopt};
   if (in_parts) {
     TRY(restore_part(engine, folder, news.position.step));
-    return news.position;
+    return out;
   }
   std::array<HugeBuffer, 2> received;
   std::array<std::span<const std::byte>, 2> files;
@@ -57,7 +65,7 @@ Result<Position> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* ch
   auto restored = restore(engine, files);
   if (!restored && chosen != nullptr) return fail(in_checkpoint(std::move(restored).error(), chosen->name));
   TRY(std::move(restored));
-  return news.position;
+  return out;
 }
 
 }  // namespace dlrun::runtime

@@ -4,15 +4,21 @@
 // training starts from either kind of checkpoint, and at any number of ranks.
 #pragma once
 
+#include <optional>
+
 #include "runtime/checkpoint/catalog.hpp"
 #include "runtime/comm/communicator.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace dlrun::runtime {
 
-/// `chosen` is set on rank 0 alone. `folder` has the checkpoints, for those in parts. Returns the position of
-/// the run: the start if there is no checkpoint.
-Result<Position> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* chosen,
-                        const std::filesystem::path& folder = {});
+struct Resumed {
+  Position position;                         // the start if there is no checkpoint
+  std::optional<EpochSums> epoch_sums = {};  // of the epoch so far, where the checkpoint has them
+};
+
+/// `chosen` is set on rank 0 alone. `folder` has the checkpoints, for those in parts. Where the run goes on.
+Result<Resumed> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* chosen,
+                       const std::filesystem::path& folder = {});
 
 }  // namespace dlrun::runtime

@@ -17,6 +17,7 @@
 #include "runtime/train/pipeline_schedule.hpp"
 #include "runtime/train/resume.hpp"
 #include "runtime/train/settings.hpp"
+#include "runtime/train/start_elastic.hpp"
 #include "runtime/train/startup.hpp"
 #include "runtime/train/stop_request.hpp"
 #include "runtime/train/stop_signal.hpp"
@@ -102,6 +103,15 @@ Result<int> rank_of(const Environment& environment, Communicator& comm) {
   return static_cast<int>(*rank);
 }
 
+// Also those that were lost before this rank met the others.
+Result<int> ranks_of_first_start(const Environment& environment, const PreparedTraining& prepared) {
+  if (prepared.comm->elastic() == nullptr) return prepared.data_group().size();
+  const auto ranks = parse_integer(environment.get("DLRUN_SIZE"), 1, 1 << 30);
+  if (!ranks)
+    return fail(ErrorKind::usage, "DLRUN_SIZE is '{}', not a number of ranks", environment.get("DLRUN_SIZE"));
+  return static_cast<int>(*ranks);
+}
+
 class Session {
  public:
   Session(const TrainSpec& spec, const Environment& environment, Ticks begin)
@@ -118,12 +128,12 @@ class Session {
     reporter_.emplace(
         ControlChannel::open(environment_.get("DLRUN_CONTROL"), TRY(rank_of(environment_, comm))),
         comm.rank(), begin_);
-    const Start begun = joined ? TRY(join_later(*joined)) : TRY(start_together());
+    const Start begun = joined ? TRY(join_later(*joined)) : TRY(begin_together());
     const Position start = begun.position;
     const std::optional<int> shards = begun.shards;
     if (comm.elastic() != nullptr && shards) tell_training(*shards);
     std::filesystem::path folder;
-    if (comm.rank() == 0) {
+    if (comm.rank() == 0 && !begun.entered) {
       folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
@@ -147,7 +157,9 @@ class Session {
                      .tensor = prepared_.groups.tensor(),
                      .pipeline = pipeline(),
                      .trace = trace ? &*trace : nullptr,
-                     .hand_over = [this] { hand_over(); }},
+                     .hand_over = [this] { hand_over(); },
+                     .entered = begun.entered,
+                     .epoch_sums = begun.epoch_sums},
                     start);
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
     if (trace && ending != Ending::left) TRY(trace->finish());
@@ -206,6 +218,8 @@ class Session {
   struct Start {
     Position position;
     std::optional<int> shards;
+    std::optional<EpochSums> epoch_sums = {};
+    std::optional<ElasticWorld::Joined> entered = {};  // others have started before this rank
   };
 
   // The number of shards may be that of the first ranks: who comes later is told.
@@ -224,6 +238,18 @@ class Session {
     return done;
   }
 
+  Result<Start> begin_together() {
+    Communicator& comm = *prepared_.comm;
+    if (comm.elastic() == nullptr) return start_together();
+    Start out;
+    out.entered = TRY(start_elastic(
+        *comm.elastic(),
+        {.start = [&] { return start_together().map([&](const Start& start) { out = start; }); },
+         .barrier = [&] { return comm.barrier(); },
+         .regrouped = [&] { reporter_->set_rank(comm.rank()); }}));
+    return out;
+  }
+
   Result<Start> start_together() {
     TRY(check_agreement(spec_, prepared_));
     prepared_.tensors = TRY(tensors_of_model(prepared_));
@@ -232,8 +258,8 @@ class Session {
     TRY(check_shards());
     TRY(check_sharded_state());
     TRY(check_sync(spec_, *prepared_.engine, *prepared_.comm));
-    const Position position = TRY(start_position());
-    return Start{position, TRY(shards_of_training())};
+    const Resumed resumed = TRY(start_position());
+    return Start{resumed.position, TRY(shards_of_training()), resumed.epoch_sums};
   }
 
   // What the others have agreed on is compared by the launcher, before this rank is let in.
@@ -244,6 +270,7 @@ class Session {
   }
 
   void tell_training(int shards) {
+    shards_ = shards;
     const std::string job =
         hex(checksum(fmt::format("{} {} {} {}", prepared_.engine->plan_hash(),
                                  prepared_.data.train.fingerprint(), job_checksum(spec_), shards)));
@@ -280,17 +307,28 @@ class Session {
     return {};
   }
 
-  // The rank that was the first before is lost, and what it holds of the run's files is free.
+  // The rank that was the first before is lost, perhaps before it has told what is trained.
   Result<Checkpointing*> take_over(const Position& position) {
     TRY(reporter_->lead(TRY(metrics_folder(spec_, environment_)), position.step));
+    tell_training(shards_);
     if (spec_.checkpoint.folder.empty() || spec_.benchmark) return nullptr;
-    const LeaseOwner owner = lease_owner(spec_, environment_);
-    checkpoints_ = TRY(Checkpointing::open(
-        spec_.checkpoint, *files_, *prepared_.engine, manifest_facts(spec_, prepared_), owner, *reporter_,
-        [run = owner.run, folder = spec_.checkpoint.folder](const LeaseOwner& holder) {
-          return holder.run == run ? Life::ended : life_of(holder.process, folder);
-        }));
+    TRY(open_checkpoints());
     return checkpoints_.get();
+  }
+
+  // Once a rank is lost, what another one of this run holds of the folder is free.
+  Result<void> open_checkpoints() {
+    checkpoints_.reset();
+    const LeaseOwner owner = lease_owner(spec_, environment_);
+    Checkpointing::LifeOfOwner life;
+    if (ElasticWorld* const world = prepared_.comm->elastic(); world != nullptr && world->generation() > 0)
+      life = [run = owner.run, folder = spec_.checkpoint.folder](const LeaseOwner& holder) {
+        return holder.run == run ? Life::ended : life_of(holder.process, folder);
+      };
+    checkpoints_ =
+        TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
+                                manifest_facts(spec_, prepared_), owner, *reporter_, std::move(life)));
+    return {};
   }
 
   // What only the ranks' own environment can tell.
@@ -331,7 +369,8 @@ class Session {
   Result<std::optional<int>> shards_of_training() {
     if (!spec_.shards) return std::optional<int>();
     Communicator& comm = *prepared_.comm;
-    std::int32_t shards = spec_.shards->count.value_or(shards_there_.value_or(prepared_.data_group().size()));
+    std::int32_t shards = spec_.shards->count.value_or(
+        shards_there_.value_or(TRY(ranks_of_first_start(environment_, prepared_))));
     TRY(comm.broadcast(std::as_writable_bytes(std::span(&shards, 1)), 0));
     return std::optional<int>(shards);
   }
@@ -346,7 +385,7 @@ class Session {
     return prepared_.data_group().rank() == 0 ? prepared_.groups.model() : nullptr;
   }
 
-  Result<Position> start_position() {
+  Result<Resumed> start_position() {
     std::optional<LoadedCheckpoint> chosen;
     Communicator* const writers = writers_of_parts();
     if (writers != nullptr) {
@@ -356,19 +395,17 @@ class Session {
           {*writers, prepared_.groups.ranks(), prepared_.groups.stages()}));
       if (prepared_.comm->rank() == 0) chosen = TRY(checkpoints_->choose(*reporter_));
     } else if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
-      checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
-                                             manifest_facts(spec_, prepared_),
-                                             lease_owner(spec_, environment_), *reporter_));
+      if (checkpoints_ == nullptr) TRY(open_checkpoints());
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
     if (spec_.init_from)
       for (const std::string& line :
            TRY(init_weights(*prepared_.engine, *spec_.init_from, prepared_.groups.pipeline())))
         reporter_->note(line);
-    const Position start =
+    const Resumed start =
         TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr, spec_.checkpoint.folder));
     if (chosen) shards_there_ = chosen->manifest.shards.value_or(chosen->manifest.world);
-    if (chosen) TRY(announce(*chosen, start));
+    if (chosen) TRY(announce(*chosen, start.position));
     return start;
   }
 
@@ -422,6 +459,7 @@ class Session {
   std::unique_ptr<Checkpointing> checkpoints_;
   std::function<Result<void>(const std::string&)> check_finished_;
   std::optional<int> shards_there_;  // in the checkpoint, on rank 0
+  int shards_ = 0;                   // of an elastic training, once it is told
 };
 
 }  // namespace

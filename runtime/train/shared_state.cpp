@@ -70,6 +70,7 @@ Result<void> SharedState::write_statistics(const std::vector<float>& from) {
 
 Result<void> SharedState::begin_step(Attempt attempt) {
   if (statistics_.empty()) return {};
+  in_step_ = true;
   return attempt == Attempt::first ? read_statistics(before_) : write_statistics(before_);
 }
 
@@ -77,6 +78,7 @@ Result<void> SharedState::share_statistics(Communicator& comm) {
   if (statistics_.empty()) return {};
   if (comm.rank() == 0) TRY(read_statistics(after_));
   TRY(comm.broadcast(std::as_writable_bytes(std::span(after_)), 0));
+  in_step_ = false;
   return comm.rank() == 0 ? Result<void>{} : write_statistics(after_);
 }
 

@@ -41,6 +41,9 @@ class SharedState {
   /// begun.
   enum class Attempt { first, again };
   Result<void> begin_step(Attempt attempt);
+  /// A step that has begun is not complete: the running statistics are again those before it, for others,
+  /// too.
+  Result<void> undo_step() { return in_step_ ? write_statistics(before_) : Result<void>{}; }
   /// Every rank gets those of rank 0, which computes the first shard.
   Result<void> share_statistics(Communicator& comm);
 
@@ -51,6 +54,7 @@ class SharedState {
   Engine& engine_;
   std::vector<std::size_t> statistics_;  // tensors
   std::vector<float> before_, after_;    // a step
+  bool in_step_ = false;
   HugeBuffer image_;
 };
 

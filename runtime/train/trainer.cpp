@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/train/report/epoch_sums.hpp"
 #include "runtime/train/rows.hpp"
 
 namespace dlrun::runtime {
@@ -43,17 +44,21 @@ Trainer::Trainer(const Parts& parts, const Position& start)
                        .folder = parts.folder})),
       learning_rate_(parts.spec, run_),
       position_(start),
-      leads_(parts.comm.rank() == 0 && (parts.tensor == nullptr || parts.tensor->rank() == 0) &&
+      leads_(parts.comm.rank() == 0 && !parts.entered &&
+             (parts.tensor == nullptr || parts.tensor->rank() == 0) &&
              (!parts.pipeline || parts.pipeline->rank().is_first())) {
   if (parts_.spec.mixup)
     train_filler_.mix_with({*parts_.spec.mixup, run_.samples,
                             [this](std::uint64_t number) { return split_.training_sample(number); }});
-  if (parts_.comm.elastic() != nullptr) state_.emplace(parts_.engine);
+  if (parts_.comm.elastic() != nullptr) begin_elastic();
   if (parts_.spec.sync) local_.emplace(*parts_.spec.sync, run_.samples, parts_.engine, parts_.comm);
   last_.step = start.step;
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
-  if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
+  if (start.seen > 0 && parts_.epoch_sums)
+    parts_.reporter.continue_epoch(window_of(*parts_.epoch_sums));
+  else if (start.seen > 0)
+    parts_.reporter.start_within_epoch(start.step);
   parts_.reporter.set_losses(task_->losses(),
                              task_->has_accuracy() ? Reporter::Accuracy::told : Reporter::Accuracy::none);
   parts_.reporter.set_unit(unit_of(parts.data.train.shape));
@@ -420,6 +425,8 @@ Result<Ending> Trainer::run() {
 }
 
 Result<Ending> Trainer::train() {
+  if (parts_.entered && TRY(enter(*parts_.entered, ElasticWorld::Cause::lost)) == Done::left)
+    return Ending::left;
   if (state_ && !parts_.comm.elastic()->has_world())
     TRY(join());
   else

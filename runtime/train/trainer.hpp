@@ -55,6 +55,9 @@ class Trainer {
     StepTrace* trace = nullptr;                   // where steps are traced
     // Of an elastic run: this rank is the first and leaves; its checkpoints are complete.
     std::function<void()> hand_over = {};
+    // Of an elastic run: this rank knows where to start, and the others of its world have started before it.
+    std::optional<ElasticWorld::Joined> entered = {};
+    std::optional<EpochSums> epoch_sums = {};  // of a run that starts within an epoch: what it knows of that
   };
   Trainer(const Parts& parts, const Position& start);
 
@@ -106,13 +109,15 @@ class Trainer {
   enum class Done { here, elsewhere, left };
   Result<Done> complete(const std::function<Result<void>(SharedState::Attempt)>& operation);
   Result<Done> recover(ElasticWorld::Cause cause);
+  Result<Done> enter(ElasticWorld::Joined joined, ElasticWorld::Cause cause);
+  void begin_elastic();
   Result<bool> stays();
   Result<void> join();
   void stand_at(const Standing& there);
   void change_world_after(const StepTotals& step);
   Result<Ending> leave();
   Result<Ending> train();
-  Result<void> lead();
+  Result<void> lead(ElasticWorld::Cause cause);
   Result<Totals> evaluate_together(const std::function<Result<Totals>()>& evaluation);
   Result<void> end_together(const std::function<Result<void>()>& last_duties);
   RunLength length() const;

@@ -1,11 +1,21 @@
 // The operations that ranks do together, what becomes of one in which a rank is lost, and how ranks leave and
-// join between two steps. An operation
-// (a step, an evaluation, the end) computes, sums over all ranks, and changes this rank's state only where
-// all of that succeeded. So ranks differ by at most one operation when one is lost: in the new world those
-// that have not completed it take the state of one that has, and where nobody has, all do it once more.
+// join between two steps. An operation (a step, an evaluation, the end) computes, sums over all ranks, and
+// changes this rank's state only where all of that succeeded. So ranks differ by at most one operation when
+// one is lost: in the new world those that have not completed it take the state of one that has, and where
+// nobody has, all do it once more. The first operation is the start, at whose end all ranks know where to
+// start (start_elastic.hpp).
+#include "runtime/train/start_elastic.hpp"
 #include "runtime/train/trainer.hpp"
 
 namespace dlrun::runtime {
+
+void Trainer::begin_elastic() {
+  state_.emplace(parts_.engine);
+  const ElasticWorld& world = *parts_.comm.elastic();
+  if (!world.has_world()) return;  // it is to join, and has not started with the others
+  results_.done = kStarted;
+  regrouped_ = world.generation() > 0;
+}
 
 Result<Trainer::Done> Trainer::complete(const std::function<Result<void>(SharedState::Attempt)>& operation) {
   auto attempt = SharedState::Attempt::first;
@@ -13,6 +23,7 @@ Result<Trainer::Done> Trainer::complete(const std::function<Result<void>(SharedS
     auto done = operation(attempt);
     if (done) return ++results_.done, Done::here;
     if (!state_ || done.error().kind != ErrorKind::lost) return tl::unexpected(std::move(done).error());
+    TRY(state_->undo_step());
     const Done how = TRY(recover(ElasticWorld::Cause::lost));
     if (how == Done::left) return tl::unexpected(std::move(done).error());
     if (how == Done::elsewhere) return Done::elsewhere;
@@ -21,9 +32,13 @@ Result<Trainer::Done> Trainer::complete(const std::function<Result<void>(SharedS
 }
 
 Result<Trainer::Done> Trainer::recover(ElasticWorld::Cause cause) {
+  return enter(TRY(parts_.comm.elastic()->regroup(results_.done, cause)), cause);
+}
+
+// This world, or one after it where ranks are lost meanwhile.
+Result<Trainer::Done> Trainer::enter(ElasticWorld::Joined joined, ElasticWorld::Cause cause) {
   const std::uint64_t before = results_.done;
-  for (;; cause = ElasticWorld::Cause::lost) {
-    const ElasticWorld::Joined joined = TRY(parts_.comm.elastic()->regroup(results_.done, cause));
+  for (;;) {
     if (!joined.member) return left_ = true, Done::left;
     regrouped_ = true;
     filled_ahead_ = false;
@@ -33,12 +48,16 @@ Result<Trainer::Done> Trainer::recover(ElasticWorld::Cause cause) {
     if (joined.behind) {
       const auto there =
           state_->share(parts_.comm, joined.source, {results_, position_, parts_.reporter.so_far()});
-      if (!there && there.error().kind == ErrorKind::lost) continue;
+      if (!there && there.error().kind == ErrorKind::lost) {
+        cause = ElasticWorld::Cause::lost;
+        joined = TRY(parts_.comm.elastic()->regroup(results_.done, cause));
+        continue;
+      }
       if (!there) return tl::unexpected(there.error());
       if (there->results.done > results_.done) results_ = there->results;
       if (std::exchange(joins_, false)) stand_at(*there);
     }
-    TRY(lead());
+    TRY(lead(cause));
     return results_.done > before ? Done::elsewhere : Done::here;
   }
 }
@@ -82,11 +101,14 @@ Result<Ending> Trainer::leave() {
   return Ending::left;
 }
 
-// The first rank of a new world has the files of the run, if the one before it is lost.
-Result<void> Trainer::lead() {
+// The first rank of a new world has the files of the run, if the one before it has left or is lost. One that
+// is lost may have been writing a checkpoint, which is none then: another one is written at once.
+Result<void> Trainer::lead(ElasticWorld::Cause cause) {
   if (parts_.comm.rank() != 0 || !parts_.take_over || std::exchange(leads_, true)) return {};
   parts_.checkpoints = TRY(parts_.take_over(position_));
-  if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(position_, run_);
+  if (parts_.checkpoints == nullptr) return {};
+  parts_.checkpoints->start_from(position_, run_);
+  if (cause == ElasticWorld::Cause::lost) parts_.checkpoints->want_one();
   return {};
 }
 

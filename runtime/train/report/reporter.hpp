@@ -78,6 +78,8 @@ class Reporter {
   Reporter(ControlChannel control, int rank, Ticks begin)
       : control_(std::move(control)), rank_(rank), begin_(begin) {}
 
+  /// The ranks are numbered anew, before any file was opened.
+  void set_rank(int rank) { rank_ = rank; }
   /// Opens the files of rank 0 in `folder`.
   Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
   /// This rank is the first from now on, behind step `step`: it tells everything, and writes the files on,
@@ -86,6 +88,12 @@ class Reporter {
   /// Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest
   /// alone.
   void start_within_epoch(std::uint64_t resumed_at) { epoch_from_ = resumed_at + 1; }
+  /// The same where it is known what was trained of the epoch before: all of it is told.
+  void continue_epoch(const StepWindow& so_far) { epoch_ = so_far; }
+  /// What was trained of the epoch; unset where this run has not all of that.
+  std::optional<StepWindow> whole_epoch() const {
+    return epoch_from_ > 0 ? std::nullopt : std::optional(epoch_);
+  }
   /// What this rank has of the epoch, for one that joins the run.
   EpochSoFar so_far() const { return {samples_, recent_, epoch_, epoch_from_}; }
   void go_on_from(const EpochSoFar& there) {

@@ -68,7 +68,7 @@ struct LanguageJob {
                                          {.process = this_process(), .job = {}, .run = "language"}, reporter);
       chosen = *checkpoints->choose(reporter);
     }
-    const Position start = *resume(engine, comm, chosen ? &*chosen : nullptr);
+    const Position start = resume(engine, comm, chosen ? &*chosen : nullptr)->position;
     Trainer* running = nullptr;
     GradientExchange gradients = *GradientExchange::make(spec, engine, comm);
     Trainer trainer({.spec = spec,

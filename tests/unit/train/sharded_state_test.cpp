@@ -230,7 +230,7 @@ TEST_CASE("what three ranks wrote goes on at one, two and three ranks, and with 
               std::move(choose_checkpoint(*files, folder.path, manifest_of(*engine, 2, 3).identity)->newest);
         const auto start = resume(*engine, comm, chosen ? &*chosen : nullptr, folder.path);
         REQUIRE_MESSAGE(start.has_value(), start.error().text());
-        CHECK(start->step == 2);
+        CHECK(start->position.step == 2);
         there.add(*engine);
       });
       check_equal(there.tensors, written.tensors);

@@ -71,7 +71,7 @@ struct Job {
           {.process = this_process(), .job = {}, .run = "trainer-test"}, reporter);
       chosen = *checkpoints->choose(reporter);
     }
-    const runtime::Position start = *runtime::resume(engine, comm, chosen ? &*chosen : nullptr);
+    const runtime::Resumed start = *runtime::resume(engine, comm, chosen ? &*chosen : nullptr);
     runtime::Trainer* running = nullptr;
     runtime::GradientExchange gradients = *runtime::GradientExchange::make(spec, engine, comm, shards);
     runtime::Trainer trainer({.spec = spec,
@@ -86,8 +86,9 @@ struct Job {
                                     const bool now = stop_at && comm.rank() == who_wants_to_stop &&
                                                      running->position().step + 1 >= *stop_at;
                                     return runtime::Requests{.save = false, .stop = now};
-                                  }},
-                             start);
+                                  },
+                              .epoch_sums = start.epoch_sums},
+                             start.position);
     running = &trainer;
     out.ending = spec.benchmark ? trainer.run_benchmark(*spec.benchmark) : trainer.run();
     out.position = trainer.position();

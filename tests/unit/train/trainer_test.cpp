@@ -294,6 +294,8 @@ TEST_CASE("an interrupted run ends with the bits of an uninterrupted one") {
   for (std::size_t rank = 0; rank < 2; ++rank) {
     CHECK(same_bits(out[rank].weights, expected[0].weights));
     CHECK(same_bits(out[rank].momentum, expected[0].momentum));
+    CHECK(out[rank].epoch_loss ==
+          expected[0].epoch_loss);  // of the whole epoch, of which this run had a step
   }
   // And once more: it is finished, so nothing is trained.
   const auto after = parts.run();
