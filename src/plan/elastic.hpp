@@ -5,9 +5,10 @@
 
 namespace dlrun::plan {
 
-/// The job goes on while so many are left.
+/// The job goes on while so many are left. `restarts`: how often in a row other ranks are started on a living
+/// node in the places of lost ones.
 struct Elastic {
-  int min_nodes = 1, min_ranks = 1;
+  int min_nodes = 1, min_ranks = 1, restarts = 3;
   friend bool operator==(const Elastic&, const Elastic&) = default;
 };
 

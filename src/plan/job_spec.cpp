@@ -434,6 +434,7 @@ Result<std::optional<Elastic>> read_elastic(Fields& root) {
   Elastic out;
   out.min_nodes = static_cast<int>(TRY(fields.integer_or("min-nodes", out.min_nodes, 1, 1 << 20)));
   out.min_ranks = static_cast<int>(TRY(fields.integer_or("min-ranks", out.min_ranks, 1, 1 << 20)));
+  out.restarts = static_cast<int>(TRY(fields.integer_or("restarts", out.restarts, 0, 1000)));
   TRY(fields.finish());
   return std::optional(out);
 }

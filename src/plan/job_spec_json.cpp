@@ -177,7 +177,9 @@ Json to_json(const JobSpec& spec) {
   if (!spec.stage.empty()) out["stage"] = stage_json(spec.stage);
   if (spec.parallel) out["parallel"] = to_json(*spec.parallel);
   if (spec.elastic)
-    out["elastic"] = {{"min-nodes", spec.elastic->min_nodes}, {"min-ranks", spec.elastic->min_ranks}};
+    out["elastic"] = {{"min-nodes", spec.elastic->min_nodes},
+                      {"min-ranks", spec.elastic->min_ranks},
+                      {"restarts", spec.elastic->restarts}};
   return out;
 }
 

@@ -42,6 +42,14 @@ void renumber(RankPlan& rank, const Plan& whole, const PlanInput& input, const J
     rank.environment[name] = value;
 }
 
+// Those of the lost ranks: the same share of the node's processors, the same environment.
+std::vector<RankPlan> in_their_places(const Plan& whole, const JoiningNode& joining) {
+  std::vector<RankPlan> out;
+  for (const Rank lost : joining.in_place_of)
+    out.push_back(whole.ranks.at(static_cast<std::size_t>(lost.get())));
+  return out;
+}
+
 }  // namespace
 
 void add_nodes(Plan& plan, const std::vector<std::string>& hosts) {
@@ -50,8 +58,12 @@ void add_nodes(Plan& plan, const std::vector<std::string>& hosts) {
 }
 
 Result<Plan> plan_with_node(Plan whole, const PlanInput& input, const JoiningNode& joining) {
-  Plan part = TRY(plan_alone(whole, input, joining));
-  for (RankPlan& rank : part.ranks) {
+  std::vector<RankPlan> ranks = in_their_places(whole, joining);
+  if (ranks.empty()) {
+    Plan part = TRY(plan_alone(whole, input, joining));
+    ranks = std::move(part.ranks);
+  }
+  for (RankPlan& rank : ranks) {
     renumber(rank, whole, input, joining);
     whole.ranks.push_back(std::move(rank));
   }

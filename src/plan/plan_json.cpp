@@ -239,7 +239,10 @@ Result<std::optional<Elastic>> elastic_from_json(const Json& json, std::string_v
   if (!json.contains("elastic")) return std::optional<Elastic>();
   const Json elastic = TRY(field<Json>(json, "elastic", where));
   return Elastic{.min_nodes = TRY(json_integer(elastic, "min_nodes", where, 1)),
-                 .min_ranks = TRY(json_integer(elastic, "min_ranks", where, 1))};
+                 .min_ranks = TRY(json_integer(elastic, "min_ranks", where, 1)),
+                 .restarts = elastic.contains("restarts")  // plans of older versions have none
+                                 ? TRY(json_integer(elastic, "restarts", where))
+                                 : 0};
 }
 
 // All checks except that ranks are dense, which those of a slice are not.
@@ -347,7 +350,9 @@ Json json_without_ranks(const Plan& plan) {
   }
   if (plan.memory.is_set()) out["memory"] = to_json(plan.memory);
   if (plan.elastic)
-    out["elastic"] = {{"min_nodes", plan.elastic->min_nodes}, {"min_ranks", plan.elastic->min_ranks}};
+    out["elastic"] = {{"min_nodes", plan.elastic->min_nodes},
+                      {"min_ranks", plan.elastic->min_ranks},
+                      {"restarts", plan.elastic->restarts}};
   if (plan.parallel) out["parallel"] = to_json(*plan.parallel);
   out["ranks"] = Json::array();
   return out;

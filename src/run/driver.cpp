@@ -356,7 +356,8 @@ class Driver {
   }
   // A plan that cannot be written down is known to the agents all the same.
   void do_it(action::PlanJoin& wanted) {
-    auto made = parts_.plan_join({wanted.node, wanted.hosts, wanted.inventory, wanted.shards});
+    auto made =
+        parts_.plan_join({wanted.node, wanted.hosts, wanted.inventory, wanted.shards, wanted.in_place_of});
     if (!made) return deliver(event::JoinPlanned{wanted.node, fail(std::move(made).error())});
     parts_.writer.run(std::move(made->write),
                       [this, plans = std::move(made->plans), node = wanted.node,

@@ -48,6 +48,7 @@ struct JoinWanted {
   std::vector<std::string> hosts;  // of all nodes, by their numbers
   plan::NodeInventory inventory;
   int shards = 0;  // of the training
+  std::vector<Rank> in_place_of = {};
 };
 
 struct DriverParts {

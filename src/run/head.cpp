@@ -45,6 +45,7 @@ Head::Head(const PlanPtr& plan, HeadSettings settings, Ticks now)
       cancellation_(plan->nodes.size(), settings_.scheduler_job) {
   if (!plan->elastic) return;
   regrouping_.emplace(*plan);
+  refills_.emplace(plan->elastic->restarts);
   nodes_wanted_ = plan->nodes.size();
   for (const std::string& host : settings_.hosts)
     if (std::none_of(plan->nodes.begin(), plan->nodes.end(),

@@ -35,6 +35,7 @@
 #include "src/run/joining.hpp"
 #include "src/run/rank_output.hpp"
 #include "src/run/rank_table.hpp"
+#include "src/run/refills.hpp"
 #include "src/run/regrouping.hpp"
 #include "src/run/setup_watch.hpp"
 #include "src/run/stack_round.hpp"
@@ -163,8 +164,10 @@ class Head {
   void say_stage();
   void watch_setup();
   void say_setup();
+  void set_up(NodeIndex node);
   void watch_start();
   void check_started();
+  void all_started();
   void check_for_hangs();
   void begin_probing();
   void hide(const std::vector<std::string>& secrets);
@@ -209,6 +212,7 @@ class Head {
   void tell_of_hosts();
   std::optional<Error> cannot_change() const;
   std::vector<Rank> members_on(NodeIndex node) const;
+  bool has_members(const std::string& host) const;
   Result<std::vector<NodeIndex>> nodes_to_leave(const std::vector<std::string>& hosts) const;
   void begin_leaving(const HostsRequest& request);
   void begin_joining(const HostsRequest& request);
@@ -226,7 +230,7 @@ class Head {
   std::optional<Error> cannot_join(const std::vector<std::string>& hosts) const;
   std::optional<Error> no_shard_for(std::size_t more) const;
   void fill_up();
-  void begin_join(const std::string& host, Joining::Reason reason);
+  void begin_join(const std::string& host, Joining::Reason reason, std::vector<Rank> in_place_of = {});
   void watch_joining();
   void check_joining();
   void joining_agent_ready(AgentState& agent);
@@ -237,6 +241,13 @@ class Head {
   void check_strangers();
   void give_up_joining(NodeIndex node, Error why);
   void give_up_all_joining(const std::string& why);
+
+  // Ranks that are started in the places of lost ones.
+  void free_place(const AgentState& agent, Rank rank);
+  bool fill_nodes();
+  void fill_places();
+  std::size_t nodes_to_come() const;
+  void note_if_given_up(const std::string& host, Refills::Chance chance);
 
   // Failures.
   void fail_rank(FirstFailure failure, const plan::RankPlan& rank, Standing standing = Standing::of_itself);
@@ -282,6 +293,7 @@ class Head {
   Joining joining_;
   bool watches_joining_ = false;  // a timer is set
   std::vector<Candidate> candidates_;
+  std::optional<Refills> refills_;      // of an elastic job
   std::set<std::string> told_of_join_;  // hosts whose failure people have seen
   std::vector<Join> joins_;
   std::vector<Loss> losses_;
@@ -301,8 +313,9 @@ class Head {
   std::optional<SetupWatch> setup_;          // where the job has a prolog, once the agents have their slices
   std::vector<std::string> launcher_notes_;  // held for a moment
   Ticks said_alive_{};
-  bool sliced_ = false;     // the agents know their ranks
-  bool dismissed_ = false;  // before any rank was started
+  bool sliced_ = false;       // the agents know their ranks
+  bool all_started_ = false;  // the ranks; those that joined later apart
+  bool dismissed_ = false;    // before any rank was started
   bool finished_ = false;
   bool phase_was_reported_ = false;  // by rank 0
   bool saved_when_stopped_ = false;

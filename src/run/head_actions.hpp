@@ -63,6 +63,7 @@ struct PlanJoin {  // the plan with the ranks of a node that joins
   std::vector<std::string> hosts = {};  // of all nodes, by their numbers; the plan may lack the last ones
   plan::NodeInventory inventory = {};
   int shards = 0;
+  std::vector<Rank> in_place_of = {};  // lost ranks of its host, which lives
 };
 struct StopSelf {};  // as Ctrl-Z does; over when this process goes on
 struct BeginInput {};

@@ -37,8 +37,8 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
                      host));
     return Spared::no;
   }
-  if (!ranks_.have_started(ranks)) {
-    note(fmt::format("{} on {} lost before the start: 'elastic' has the others go on only from then on",
+  if (stage_ && !stage_->all_staged()) {
+    note(fmt::format("{} on {} lost while files are staged: 'elastic' has the others go on only from then on",
                      names_of(ranks), host));
     return Spared::no;
   }
@@ -58,6 +58,7 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
     hangs_.detector().exited(rank, now_);
     ranks_.spared(rank);
   }
+  all_started();
   act(action::Record{{{"event", "lost"},
                       {"ranks", numbers_of(ranks)},
                       {"host", host},
@@ -78,6 +79,10 @@ Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason
   const bool was_to_leave = regrouping_ && regrouping_->are_leaving(ranks);
   const Spared spared = spare(ranks, agent.host, reason);
   if (spared == Spared::no || was_to_leave) return spared;
+  if (setup_ && !setup_->all_ready()) set_up(agent.node);
+  if (has_members(agent.host)) return spared;  // of another agent
+  refills_->forget(agent.host);
+  std::erase_if(candidates_, [&](const Candidate& each) { return each.host == agent.host; });
   candidates_.push_back({.host = agent.host, .next_try = now_ + kBackAfter});
   fill_up();
   return spared;
@@ -134,7 +139,7 @@ void Head::watch_frozen() {
 
 void Head::probe_frozen() {
   if (failures_.decided() || supervisor_.stop_was_asked()) return;
-  if (shards_ > 0 && frozen_->suspicious(now_)) send(agents_.working(), to_agent::ProbeRanks{});
+  if (all_started_ && frozen_->suspicious(now_)) send(agents_.working(), to_agent::ProbeRanks{});
   wake(Timer::frozen, frozen_->interval());
 }
 

@@ -2,6 +2,7 @@
 // take their shards. Whatever cannot be is refused as a whole, with the reason.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "src/base/strings.hpp"
@@ -57,20 +58,29 @@ std::vector<Rank> Head::members_on(NodeIndex node) const {
   return out;
 }
 
-// A host that has come back is a node of its own: the last one of its name counts.
+bool Head::has_members(const std::string& host) const {
+  const auto& nodes = plan().nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](const plan::NodePlan& node) {
+    return node.host.get() == host && !members_on(node.index).empty();
+  });
+}
+
+// A host that has come back, or whose ranks were started again, has several nodes.
 Result<std::vector<NodeIndex>> Head::nodes_to_leave(const std::vector<std::string>& hosts) const {
   std::vector<NodeIndex> out;
   std::vector<std::string> known;
   for (const plan::NodePlan& node : plan().nodes)
     if (!members_on(node.index).empty()) known.push_back(node.host.get());
   for (const std::string& host : hosts) {
-    std::optional<NodeIndex> found;
-    for (const plan::NodePlan& node : plan().nodes)
-      if (is_named(node.host.get(), host) && !members_on(node.index).empty()) found = node.index;
-    if (!found)
+    bool any = false;
+    for (const plan::NodePlan& node : plan().nodes) {
+      if (!is_named(node.host.get(), host) || members_on(node.index).empty()) continue;
+      any = true;
+      if (std::find(out.begin(), out.end(), node.index) == out.end()) out.push_back(node.index);
+    }
+    if (!any)
       return fail(refusal(ErrorKind::usage, fmt::format("no rank of the run is on host '{}'", host),
                           did_you_mean(host, known)));
-    if (std::find(out.begin(), out.end(), *found) == out.end()) out.push_back(*found);
   }
   return out;
 }
@@ -80,11 +90,12 @@ void Head::begin_leaving(const HostsRequest& request) {
   if (!nodes) return hosts_asked_.refuse(request.id, nodes.error());
   std::vector<Rank> ranks, gone;
   std::vector<std::string> hosts;
-  std::size_t asked_anew = 0;  // others were asked to leave before
+  std::set<std::string> asked_anew;  // others were asked to leave before
   for (const NodeIndex node : *nodes) {
-    hosts.push_back(agents_[node].host);
+    const std::string& host = agents_[node].host;
+    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
     const std::vector<Rank> there = members_on(node);
-    asked_anew += regrouping_->are_leaving(there) ? 0 : 1;
+    if (!regrouping_->are_leaving(there)) asked_anew.insert(host);
     ranks.insert(ranks.end(), there.begin(), there.end());
   }
   gone = ranks;
@@ -99,7 +110,8 @@ void Head::begin_leaving(const HostsRequest& request) {
                             join(hosts, ", "), plan().elastic->min_nodes, plan().elastic->min_ranks),
                 "dlrun stop without --hosts ends the run"));
   hosts_asked_.begin(request.id, hosts);
-  nodes_wanted_ -= std::min(nodes_wanted_, asked_anew);
+  nodes_wanted_ -= std::min(nodes_wanted_, asked_anew.size());
+  for (const std::string& host : hosts) refills_->forget(host);
   regrouping_->begin_leaving(ranks);
   ask_for_change();
 }
@@ -148,7 +160,7 @@ void Head::has_left(NodeIndex node, const std::vector<Rank>& ranks) {
 // Who waits for them to leave waits no more, and the node is not taken back.
 void Head::lost_before_they_left(const std::vector<Rank>& ranks, const std::string& host,
                                  const std::string& reason) {
-  if (!members_on(rank_plan(ranks.front()).node).empty()) return;  // the others leave yet
+  if (has_members(host)) return;  // the others leave yet
   hosts_asked_.done(host, fmt::format("{} lost before {} left: {}", names_of(ranks),
                                       ranks.size() == 1 ? "it" : "they", reason));
   tell_of_hosts();

@@ -38,11 +38,10 @@ std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) co
   for (const std::string& host : hosts) {
     if (joining_.has(host))
       return unavailable(fmt::format("{} is joining already", host), "dlrun status tells when it has joined");
-    for (const plan::NodePlan& node : plan().nodes)
-      if (node.host.get() == host && !members_on(node.index).empty())
-        return Error{.kind = ErrorKind::usage,
-                     .what = fmt::format("{} has ranks of the run already", host),
-                     .hint = "dlrun status shows its nodes"};
+    if (has_members(host))
+      return Error{.kind = ErrorKind::usage,
+                   .what = fmt::format("{} has ranks of the run already", host),
+                   .hint = "dlrun status shows its nodes"};
     const auto& known = settings_.hosts;
     if (settings_.reach == Reach::allocation && std::find(known.begin(), known.end(), host) == known.end())
       return Error{
@@ -64,28 +63,36 @@ std::optional<Error> Head::no_shard_for(std::size_t more) const {
       .hint = "each rank needs a shard: start the training with a larger train.shards"};
 }
 
-// In place of nodes that are lost: spare nodes of the allocation, else those that were lost themselves.
+// In place of what is lost: nodes, and ranks of nodes that live.
 void Head::fill_up() {
   if (!regrouping_ || cannot_change() || !plan().stage.empty()) return;
+  const bool node_is_missing = fill_nodes();
+  fill_places();
+  if (node_is_missing || refills_->waits()) watch_joining();
+}
+
+// Spare nodes of the allocation, else those that were lost themselves. Whether one is to be tried again.
+bool Head::fill_nodes() {
   for (Candidate& each : candidates_) {
-    if (regrouping_->nodes_left() + joining_.size() >= nodes_wanted_ || no_shard_for(1)) return;
-    if (each.next_try > now_ || joining_.has(each.host)) continue;
+    if (regrouping_->nodes_left() + nodes_to_come() >= nodes_wanted_ || no_shard_for(1)) return false;
+    if (each.next_try > now_ || joining_.has(each.host) || has_members(each.host)) continue;
     each.next_try = now_ + std::chrono::duration_cast<Ticks::duration>(each.wait);
     each.wait = std::min(2 * each.wait, kMaxWait);
     begin_join(each.host, Joining::Reason::in_place_of_another);
   }
-  if (!candidates_.empty() && regrouping_->nodes_left() < nodes_wanted_) watch_joining();
+  return !candidates_.empty() && regrouping_->nodes_left() < nodes_wanted_;
 }
 
 // Step by step.
 
-void Head::begin_join(const std::string& host, Joining::Reason reason) {
+void Head::begin_join(const std::string& host, Joining::Reason reason, std::vector<Rank> in_place_of) {
   const NodeIndex node = agents_.outside(host);
   joining_.begin(node,
                  {.host = host,
                   .reason = reason,
                   .began = now_,
-                  .limit = now_ + std::chrono::duration_cast<Ticks::duration>(plan().limits.start_timeout)});
+                  .limit = now_ + std::chrono::duration_cast<Ticks::duration>(plan().limits.start_timeout),
+                  .in_place_of = std::move(in_place_of)});
   act(action::Record{{{"event", "joining"}, {"host", host}, {"node", node.get()}}});
   act(action::StartAgent{node, host});
   watch_joining();
@@ -109,17 +116,21 @@ void Head::check_joining() {
 // Its agent has said its version.
 void Head::joining_agent_ready(AgentState& agent) {
   Joining::Node& one = *joining_.find(agent.node);
-  if (!settings_.questions.any()) return plan_joining(agent, {});
+  if (!settings_.questions.any() || !one.in_place_of.empty()) return plan_joining(agent, {});
   one.step = Joining::Step::asked;
   act(action::Send{{agent.node}, to_agent::AskInventory{.gpus = settings_.questions.gpus}});
 }
 
 void Head::plan_joining(AgentState& agent, const plan::NodeInventory& inventory) {
-  joining_.find(agent.node)->step = Joining::Step::planning;
+  Joining::Node& one = *joining_.find(agent.node);
+  one.step = Joining::Step::planning;
   std::vector<std::string> hosts;
   for (const AgentState& each : agents_) hosts.push_back(each.host);
-  act(action::PlanJoin{
-      .node = agent.node, .hosts = std::move(hosts), .inventory = inventory, .shards = shards_});
+  act(action::PlanJoin{.node = agent.node,
+                       .hosts = std::move(hosts),
+                       .inventory = inventory,
+                       .shards = shards_,
+                       .in_place_of = one.in_place_of});
 }
 
 // The plan is larger, whether or not its node is still to join.
@@ -145,7 +156,9 @@ void Head::on_join_planned(event::JoinPlanned& planned) {
   agent.outside = false;
   supervisor_.add(planned.node.get());
   heartbeat_.heard(planned.node.get(), now_);
-  regrouping_->begin_joining(planned.node, ranks);
+  const auto home =
+      one->in_place_of.empty() ? std::optional<NodeIndex>() : rank_plan(one->in_place_of.front()).node;
+  regrouping_->begin_joining(planned.node, ranks, home);
   act(action::SendSlice{planned.node});
 }
 
@@ -187,6 +200,8 @@ void Head::has_joined(NodeIndex node, const std::vector<Rank>& ranks) {
                    format_duration(took), regrouping_->ranks_left(), regrouping_->nodes_left()));
   hosts_asked_.done(host, fmt::format("{} joined after {}", names_of(ranks), format_duration(took)));
   std::erase_if(candidates_, [&](const Candidate& each) { return each.host == host; });
+  if (one && !one->in_place_of.empty()) return refills_->joined(host, now_);
+  refills_->forget(host);
 }
 
 // Where it fails.
@@ -196,6 +211,7 @@ void Head::give_up_joining(NodeIndex node, Error why) {
   if (!one) return;
   const bool on_request = one->reason == Joining::Reason::on_request;
   if (on_request) --nodes_wanted_;
+  if (!one->in_place_of.empty()) note_if_given_up(one->host, refills_->failed(one->host, now_));
   act(action::Record{{{"event", "join_failed"}, {"host", one->host}, {"reason", why.what}}});
   if (on_request || told_of_join_.insert(one->host).second)
     note(fmt::format("{} cannot join: {}; going on without it", one->host, why.what));
@@ -216,7 +232,10 @@ void Head::give_up_joining(NodeIndex node, Error why) {
 }
 
 void Head::give_up_all_joining(const std::string& why) {
-  for (const NodeIndex node : joining_.all()) give_up_joining(node, unavailable(why));
+  for (const NodeIndex node : joining_.all()) {
+    refills_->forget(joining_.find(node)->host);  // it is no failure of the host
+    give_up_joining(node, unavailable(why));
+  }
 }
 
 }  // namespace dlrun::job

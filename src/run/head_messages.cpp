@@ -97,7 +97,12 @@ void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
   if (joining_.find(agent.node) != nullptr) return send({agent.node}, to_agent::Go{});
   if (!setup_) return refuse(agent, "message 'prolog', and the job has none");
   if (stage_ && !stage_->is_staged(agent.node)) return refuse(agent, "message 'prolog' before 'staged'");
-  setup_->ready(agent.node);
+  set_up(agent.node);
+}
+
+// Or nobody waits for it any more.
+void Head::set_up(NodeIndex node) {
+  setup_->ready(node);
   if (stage_ && !stage_->all_staged()) return;
   act(action::ShowPhase{setup_->phase()});
   if (!setup_->all_ready()) return;
@@ -130,7 +135,12 @@ void Head::on(AgentState& agent, const from_agent::Started& started) {
   times_.rank_started(now_);
   hangs_.detector().started(rank->rank, now_);
   if (rank->rank == settings_.input_rank) act(action::BeginInput{});
-  if (!ranks_.all_started()) return;
+  all_started();
+}
+
+// Or those are lost that had not.
+void Head::all_started() {
+  if (!ranks_.all_started() || std::exchange(all_started_, true)) return;
   times_.all_started(now_);
   act(action::AllStarted{});
   if (!phase_was_reported_) act(action::ShowPhase{ranks_are("running", plan())});
@@ -153,7 +163,7 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   if (said.contains("training") && regrouping_ && report.rank == leader()) take_training(said["training"]);
   if (said.contains("saved") && failures_.interrupted()) saved_when_stopped_ = true;
   if (said.contains("result")) result_ = said["result"];
-  if (report.rank == Rank(0) && said.contains("data"))
+  if (report.rank == leader() && said.contains("data"))
     if (auto event = provenance_.take_data(settings_.secrets.hidden(said["data"])))
       act(action::Record{std::move(*event)});
   act(action::WalltimeReport{report.rank, said});
@@ -237,9 +247,13 @@ void Head::on(AgentState& agent, const from_agent::Failed& failed) {
   if (rank == nullptr || ranks_.is_ended_service(*rank) || agent.given_up) return;
   if (ranks_[rank->rank].spared) return;  // the others go on without it already
   const std::optional<ExitStatus>& status = ranks_[rank->rank].status;
+  const bool is_missed =
+      regrouping_ && regrouping_->is_member(rank->rank) && !regrouping_->is_leaving(rank->rank);
   if (status && plan::is_loss(status->exit_code, status->signal) &&
-      spare({rank->rank}, agent.host, failed.reason) == Spared::yes)
+      spare({rank->rank}, agent.host, failed.reason) == Spared::yes) {
+    if (is_missed) free_place(agent, rank->rank);
     return;
+  }
   failures_.follow(rank->rank, status, output_.cause(rank->rank));
   fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank,
             failures_.standing_of(plan(), failed.code, status));

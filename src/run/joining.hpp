@@ -15,14 +15,15 @@ namespace dlrun::job {
 class Joining {
  public:
   enum class Step { arriving, asked, planning, starting };  // of its agent; starting: its ranks, too
-  enum class Reason { on_request, in_place_of_another };
+  enum class Reason { on_request, in_place_of_another, in_place_of_ranks };
   struct Node {
     std::string host;
     Reason reason = Reason::on_request;
     Step step = Step::arriving;
     Ticks began{};
-    std::optional<Ticks> limit = {};  // by when the step must be over
-    std::vector<Rank> ranks = {};     // once they are planned
+    std::optional<Ticks> limit = {};     // by when the step must be over
+    std::vector<Rank> ranks = {};        // once they are planned
+    std::vector<Rank> in_place_of = {};  // lost ranks of this host, which lives
   };
 
   void begin(NodeIndex node, Node how) { nodes_.insert_or_assign(node, std::move(how)); }

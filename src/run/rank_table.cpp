@@ -1,6 +1,5 @@
 #include "src/run/rank_table.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "src/record/exit_code_of.hpp"
@@ -21,7 +20,7 @@ void RankTable::grow(const plan::Plan& plan) {
 
 void RankTable::started(const protocol::from_agent::Started& started) {
   RankResult& result = at(started.rank);
-  if (!result.pid) ++started_;
+  if (!result.pid && !result.spared) ++started_;
   result.pid = started.pid;
   result.program = started.program;
   result.processors = started.processors;
@@ -35,9 +34,11 @@ void RankTable::exited(const protocol::from_agent::Exited& exited, const plan::R
   if (first && !rank.service && ended_in_order(result)) --served_;
 }
 
-bool RankTable::have_started(const std::vector<Rank>& ranks) const {
-  return std::all_of(ranks.begin(), ranks.end(),
-                     [&](Rank rank) { return (*this)[rank].pid || (*this)[rank].spared; });
+// Nobody waits for its start any more.
+void RankTable::spared(Rank rank) {
+  RankResult& result = at(rank);
+  if (!result.pid && !result.spared) ++started_;
+  result.spared = true;
 }
 
 std::vector<NodeIndex> RankTable::not_started(const plan::Plan& plan) const {

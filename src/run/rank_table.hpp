@@ -21,10 +21,8 @@ class RankTable {
   /// The rank's process has ended.
   void exited(const protocol::from_agent::Exited& exited, const plan::RankPlan& rank);
   /// It is lost, and the others go on.
-  void spared(Rank rank) { at(rank).spared = true; }
+  void spared(Rank rank);
   bool all_started() const { return started_ == results_.size(); }
-  /// All of these that somebody would miss.
-  bool have_started(const std::vector<Rank>& ranks) const;
   /// Nodes with ranks that are not started, and nobody goes on without.
   std::vector<NodeIndex> not_started(const plan::Plan& plan) const;
   /// Whether all that the services serve have ended in order: it is for the head to end them.

@@ -17,7 +17,11 @@ Regrouping::Regrouping(const plan::Plan& plan) : limits_(plan.elastic.value_or(p
 
 std::size_t Regrouping::nodes_of(const std::set<Rank>& ranks) const {
   std::set<NodeIndex> nodes;
-  for (const Rank rank : ranks) nodes.insert(node_of_.at(rank));
+  for (const Rank rank : ranks) {
+    const NodeIndex node = node_of_.at(rank);
+    const auto home = home_of_.find(node);
+    nodes.insert(home == home_of_.end() ? node : home->second);
+  }
   return nodes.size();
 }
 
@@ -138,7 +142,12 @@ void Regrouping::begin_leaving(const std::vector<Rank>& ranks) {
   asked_ = 0;
 }
 
-void Regrouping::begin_joining(NodeIndex node, const std::vector<Rank>& ranks) {
+void Regrouping::begin_joining(NodeIndex node, const std::vector<Rank>& ranks,
+                               std::optional<NodeIndex> home) {
+  if (home) {
+    const auto of_home = home_of_.find(*home);
+    home_of_.insert_or_assign(node, of_home == home_of_.end() ? *home : of_home->second);
+  }
   for (const Rank rank : ranks) {
     node_of_.insert_or_assign(rank, node);
     joining_.insert(rank);

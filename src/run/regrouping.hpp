@@ -34,8 +34,9 @@ class Regrouping {
 
   /// These are to leave the run behind a step.
   void begin_leaving(const std::vector<Rank>& ranks);
-  /// Ranks of a node that joins: they may be members once all of them wait for a world.
-  void begin_joining(NodeIndex node, const std::vector<Rank>& ranks);
+  /// Ranks of a node that joins: they may be members once all of them wait for a world. `home`: a node of the
+  /// same host that counts for both.
+  void begin_joining(NodeIndex node, const std::vector<Rank>& ranks, std::optional<NodeIndex> home = {});
   /// What the members train, as the first of them has told.
   void set_job(const std::string& checksum) { job_ = checksum; }
   /// The node of a rank that waits and trains something else than the members; unset: there is none.
@@ -79,6 +80,7 @@ class Regrouping {
   protocol::to_agent::NewWorld new_world() const;
 
   std::map<Rank, NodeIndex> node_of_;
+  std::map<NodeIndex, NodeIndex> home_of_;  // where that is another one
   plan::Elastic limits_;
   std::set<Rank> left_;             // the members
   std::set<Rank> leaving_;          // members that are to leave behind a step

@@ -101,8 +101,8 @@ Result<Replanned> plan_join(Prepared& job, const JoinWanted& wanted, const Conte
   const AllocatedNode unknown{.host = host, .cpus = {}, .gpus = {}};
   alone.nodes.resize(1, unknown);
   plan::fill_in(alone, {{host.get(), wanted.inventory}}, job.spec);
-  job.plan = TRY(
-      plan::plan_with_node(std::move(whole), job.input, {wanted.node, alone.nodes.front(), wanted.shards}));
+  job.plan = TRY(plan::plan_with_node(std::move(whole), job.input,
+                                      {wanted.node, alone.nodes.front(), wanted.shards, wanted.in_place_of}));
   return Replanned{attempt_plan(job),
                    [job, data = context.request.installation.data] { return write_plan(job, data); }};
 }

@@ -35,7 +35,7 @@ def load():
 
 @dataclasses.dataclass
 class Figure:
-    """One row: `pairs` holds (ours, peer) of every round; peer is None where the target is absolute."""
+    """One row: `pairs` holds (ours, peer) of every round; peer is None where the target is absolute, or the peer has fewer rounds."""
     name: str
     unit: str
     target: str  # "ratio >= 1.5", "ours <= 30", "-": none
@@ -52,7 +52,8 @@ class Figure:
 
     @property
     def peer(self):
-        return None if self.pairs[0][1] is None else statistics.median(peer for _, peer in self.pairs)
+        peers = [peer for _, peer in self.pairs if peer is not None]
+        return statistics.median(peers) if peers else None
 
     @property
     def ratio(self):

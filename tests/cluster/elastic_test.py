@@ -9,7 +9,7 @@ import signal
 
 import support
 from cluster import wait_until
-from support import BIN, DLRUN
+from support import DLRUN
 
 JOB = """\
 name: elastic
@@ -130,6 +130,17 @@ class Elastic(support.Case):
         self.assertEqual(self.events("joined")[0]["host"], "n4")
         self.assertIn(self.events("joined")[1]["host"], ("n2", "n3"))
 
+    def test_what_was_killed_on_a_living_node_is_started_there_again(self):
+        """A rank, and an agent with its rank."""
+        self.train("n1,n2,n3")
+        for number, (host, program) in enumerate((("n2", "dlrun-train"), ("n3", "dlrun-agent")), start=1):
+            os.kill(self.process_on(host, program), signal.SIGKILL)
+            self.happens(lambda: len(self.events("joined")) == number)  # pylint: disable=cell-var-from-loop
+        self.happens(lambda: self.events("went_on")[-1]["time"] >= self.events("joined")[-1]["time"])
+        self.ends_as_the_undisturbed()
+        self.tell("started again")
+        self.assertEqual([(event["host"], event["nodes_left"]) for event in self.events("joined")], [("n2", 3), ("n3", 3)])
+
     def test_a_node_that_dies_while_it_joins_disturbs_nobody(self):
         self.train("n1,n2,n3")
         grow = self.start(DLRUN, "grow", "run", "--hosts", "n4")
@@ -141,8 +152,9 @@ class Elastic(support.Case):
         self.assertIn("n4 cannot join", self.ends_as_the_undisturbed())
         self.assertEqual([event["host"] for event in self.events("join_failed")], ["n4"])
 
-    def process_on(self, host):
-        return next((pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith(f"{BIN}/dlrun-train")), None)
+    def process_on(self, host, program="dlrun-train"):
+        return next((pid for pid, (_, words) in self.cluster.processes(host).items() if pathlib.PurePath(words.split(" ")[0]).name == program
+                     and pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == program), None)  # a reaper has its agent's command line
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ class Training(support.Case):
 
     def test_an_elastic_training_goes_on_without_the_nodes_that_it_loses(self):
         """A rank is killed, then the node of the first rank is frozen; the bits are those of one rank that lost nobody."""
-        job = JOB.format(mpi="auto", epochs=30) + "elastic: {min-nodes: 1}\n"
+        job = JOB.format(mpi="auto", epochs=30) + "elastic: {min-nodes: 1, restarts: 0}\n"
         self.write("job.yaml", job.replace("elastic", "#").replace("batch: 16", "batch: 16\n  shards: 3"))
         process = self.train("whole", "--nodes", "1", "--set", "checkpoint.dir=whole-ckpt", nodes=1)
         self.assertEqual(process.wait(), 0, process.communicate()[1])
@@ -139,6 +139,20 @@ class Training(support.Case):
         self.assertEqual([event["ranks"] for event in named("new_world")][:3], [[0, 1, 2], [0, 1], [1]])
         self.assertEqual(self.bits("ckpt"), self.bits("whole-ckpt"))
         self.assertEqual(self.record()["result"]["test_loss"], self.record("whole")["result"]["test_loss"])
+        self.cluster.wait_idle()
+
+    def test_a_node_of_the_allocation_joins_by_srun(self):
+        job = JOB.format(mpi="auto", epochs=10000).replace("batch: 16", "batch: 16\n  shards: 3")
+        self.write("job.yaml", job + "elastic: {}\n")
+        process = self.train("run", "--nodes", "2", nodes=3)
+        wait_until(lambda: process.poll() is not None or self.saved())
+        code, _, err = self.run_on(DLRUN, "grow", "run", "--hosts", "n3")
+        self.assertEqual(code, 0, err)
+        self.assertIn("n3\n", self.run_on("squeue", "-s", "-h", "-o", "%N")[1])  # a step of its own
+        self.assertEqual(self.run_on(DLRUN, "stop", "run")[0], 0)
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 75, err)
+        self.assertRegex(err, r"rank 2 on n3 joined after \S+; going on with 3 ranks on 3 nodes")
         self.cluster.wait_idle()
 
     def test_a_node_that_dies_is_replaced_and_the_training_resumes(self):

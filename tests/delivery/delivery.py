@@ -51,7 +51,7 @@ KNOWN = {
     "stage": {"folder": "check_stage", "items": "check_stage"},
     "parallel": {"sizes": "check_groups", "order": "check_groups"},
     "memory": {"numa": "e2e-environment", "huge_pages": "e2e-environment"},
-    "elastic": {"min_nodes": "unit: regrouping_test", "min_ranks": "unit: regrouping_test"},
+    "elastic": {"min_nodes": "unit: regrouping_test", "min_ranks": "unit: regrouping_test", "restarts": "unit: refills_test"},
     "prolog": {"module_paths": "check_prolog", "modules": "check_prolog", "activate": "check_prolog", "setup": "check_prolog", "needs": "e2e-environment"},
     "environment_rules": {"allow": "e2e-secrets", "deny": "check_environment", "secrets": "e2e-secrets"},
     "limits": {"start_timeout": "e2e-failure", "setup_timeout": "e2e-failure", "grace": "e2e-signals", "grace_after_failure": "e2e-failure",

@@ -3,10 +3,15 @@
 //   clock-jump   the wall clock is set forward by ten minutes while the program runs
 //   clock-ahead  the clock since the start of the machine is that of one that was started 5,000 s earlier
 //   firewall     an agent can connect to no other machine by TCP
+//   held-fsync   dlrun-train gets nothing onto the disk while the file exists that DLRUN_TEST_HELD names; it
+//   is
+//                followed by ".PID" for each process that waits
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -33,9 +38,26 @@ bool has_jumped() {
   return (now.tv_sec - first.tv_sec) * 1000 + (now.tv_nsec - first.tv_nsec) / 1000000 > 500;
 }
 
+// Threads may have names of their own.
+bool is_program(const char* wanted) {
+  char path[4096] = {};
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path - 1);
+  const char* const name = length > 0 ? std::strrchr(path, '/') : nullptr;
+  return name != nullptr && std::strcmp(name + 1, wanted) == 0;
+}
+
 bool is_agent() {
   char name[16] = {};
   return ::prctl(PR_GET_NAME, name) == 0 && std::strcmp(name, "dlrun-agent") == 0;
+}
+
+void wait_while_held() {
+  const char* const held = std::getenv("DLRUN_TEST_HELD");
+  if (held == nullptr || ::access(held, F_OK) != 0) return;
+  char mark[4096] = {};
+  std::snprintf(mark, sizeof mark, "%s.%d", held, static_cast<int>(::getpid()));
+  ::close(::open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  while (::access(held, F_OK) == 0) ::usleep(10'000);
 }
 
 }  // namespace
@@ -52,6 +74,11 @@ extern "C" int flock(int fd, int operation) {
   if (!is_on("no-flock")) return static_cast<int>(::syscall(SYS_flock, fd, operation));
   errno = ENOLCK;
   return -1;
+}
+
+extern "C" int fsync(int fd) {
+  if (is_on("held-fsync") && is_program("dlrun-train")) wait_while_held();
+  return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 
 extern "C" int clock_gettime(clockid_t id, timespec* now) {

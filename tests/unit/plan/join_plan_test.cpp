@@ -47,6 +47,25 @@ TEST_CASE("the ranks of a node that joins are numbered behind the others, which 
   CHECK(made->nodes[2].host == HostName("c3"));
 }
 
+TEST_CASE("a rank in the place of a lost one is planned as that one was, behind the others") {
+  const plan::PlanInput made_of = input(kJob, three_nodes());
+  const plan::Plan before = plan::make_plan(made_of).value();
+  plan::Plan whole = before;
+  plan::add_nodes(whole, {"c2"});
+  const auto made = plan::plan_with_node(whole, made_of, {NodeIndex(2), node("c2", 4), 12, {Rank(3)}});
+  REQUIRE(made.has_value());
+  REQUIRE(made->ranks.size() == 5);
+  const plan::RankPlan &last = made->ranks[4], &lost = before.ranks[3];
+  CHECK(last.rank == Rank(4));
+  CHECK(last.node == NodeIndex(2));
+  CHECK(last.local_rank == LocalRank(1));
+  CHECK(last.cpus == lost.cpus);
+  CHECK(last.defaults == lost.defaults);
+  CHECK(last.environment.at("DLRUN_RANK") == "4");
+  CHECK(last.environment.at("DLRUN_LOCAL_SIZE") == lost.environment.at("DLRUN_LOCAL_SIZE"));
+  CHECK(last.environment.at("DLRUN_JOIN") == "12");
+}
+
 TEST_CASE("a node that could not join stays without ranks, and the same host may come again") {
   const plan::PlanInput made_of = input(kJob, three_nodes());
   plan::Plan whole = plan::make_plan(made_of).value();

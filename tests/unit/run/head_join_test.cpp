@@ -281,19 +281,34 @@ TEST_CASE("what was lost before the ranks trained is replaced once they do") {
   CHECK(world.actions<action::StartAgent>().size() == 1);
 }
 
-TEST_CASE("a node that is lost while others are set up ends the attempt, which would wait for it") {
+TEST_CASE("a node that is lost while nodes are set up is waited for no longer") {
   plan::Plan plan = elastic_plan();
   plan.prolog.setup = {"sleep 8"};
   World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}});
   world.arrive();
   for (const int node : {0, 1}) world.say(node, from::PrologEnded{});
+  CHECK(world.sent<to::Go>(0).empty());
+  world.close(2, "connection reset");
+  CHECK(world.sent<to::Go>(0).size() == 1);
+  for (const int rank : {0, 1}) world.start_rank(rank);
+  for (const int rank : {0, 1}) world.say(rank, answer(rank, 0, 0));  // they have not heard of the loss
+  CHECK(world.sent<to::Regroup>(1).back().ranks == std::vector{Rank(0), Rank(1)});
+  for (const int rank : {0, 1}) world.say(rank, answer(rank, 1, 0));
+  CHECK(world.sent<to::NewWorld>(1).back().ranks.size() == 2);
+  CHECK(world.head().phase() == Phase::running);
+}
+
+TEST_CASE("a node that is lost while files are staged ends the attempt: the others may not have them") {
+  plan::Plan plan = elastic_plan();
+  plan.stage.items.push_back({.name = "words", .from = "/project/words", .to = "shm"});
+  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
+  world.arrive();
   world.close(2, "connection reset");
   world.pass(1);
   CHECK(world.sent<to::Stop>(0).size() == 1);
   for (const int node : {0, 1}) world.end_node(node);
   CHECK(world.finished());
   CHECK(world.outcome().exit_code == 71);
-  CHECK(world.actions<action::StartAgent>().empty());
 }
 
 TEST_CASE("no node joins a job that stages files: it would not have them") {
@@ -315,4 +330,96 @@ TEST_CASE("no node joins a job that stages files: it would not have them") {
   CHECK(world.head().phase() == Phase::running);
   world.live(60);
   CHECK(world.actions<action::StartAgent>().empty());
+}
+
+namespace {
+
+// The rank that is started in the place of rank 1: number 3, on a node of its own.
+PlanPtr refilled_plan() {
+  plan::Plan plan = elastic_plan();
+  plan::add_nodes(plan, {"n2"});
+  plan::RankPlan rank = plan.ranks[1];
+  rank.rank = Rank(3);
+  rank.node = NodeIndex(3);
+  plan.ranks.push_back(rank);
+  return std::make_shared<const plan::Plan>(std::move(plan));
+}
+
+World world_without_rank_1(plan::Plan plan) {
+  World world(std::move(plan), {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
+  world.start();
+  for (const int rank : {0, 1, 2}) world.say(rank, answer(rank, 0, 0));
+  world.say(0, from::Report{Rank(0), {{"training", {{"shards", 3}, {"job", "4711"}}}}});
+  world.exit_rank(1, 0, SIGKILL);
+  world.fail_rank(1, 137, "killed by SIGKILL (9)");
+  world.end_node(1);
+  for (const int rank : {0, 2}) world.say(rank, answer(rank, 1, 4));
+  return world;
+}
+
+}  // namespace
+
+TEST_CASE("a rank that was killed on a living node is started there again, and joins behind a step") {
+  World world = world_without_rank_1(elastic_plan());
+  world.live(4);
+  CHECK(world.actions<action::StartAgent>().empty());
+  world.live(3);
+  REQUIRE(world.actions<action::StartAgent>().size() == 1);
+  CHECK(world.actions<action::StartAgent>()[0].host == "n2");
+  world.connect(3);
+  world.ready(3);
+  REQUIRE(world.actions<action::PlanJoin>().size() == 1);
+  CHECK(world.actions<action::PlanJoin>()[0].in_place_of == std::vector{Rank(1)});
+  world.happen(event::JoinPlanned{NodeIndex(3), refilled_plan()});
+  world.say(3, from::Started{.rank = Rank(3), .pid = 77, .program = "/bin/train", .processors = {3}});
+  world.say(3, answer(3, 0, 0));
+  CHECK(world.sent<to::Regroup>(0).back().at_step);
+  for (const int rank : {0, 2}) world.say(rank, answer(rank, 2, 9, true));
+  world.say(3, answer(3, 2, 0));
+  REQUIRE(world.recorded("joined").size() == 1);
+  CHECK(world.recorded("joined")[0]["host"] == "n2");
+  CHECK(world.recorded("joined")[0]["nodes_left"] == 3);
+  world.live(10);
+  CHECK(world.actions<action::StartAgent>().size() == 1);
+}
+
+TEST_CASE("a rank that cannot be started again is tried as often as the job allows, which is told") {
+  plan::Plan plan = elastic_plan();
+  plan.elastic->restarts = 2;
+  World world = world_without_rank_1(plan);
+  for (int tries = 1; tries <= 2; ++tries) {
+    world.live(12);
+    REQUIRE(world.actions<action::StartAgent>().size() == static_cast<std::size_t>(tries));
+    const NodeIndex node = world.actions<action::StartAgent>().back().node;
+    world.happen(event::NoAgent{node, {.kind = ErrorKind::unavailable, .what = "no memory"}});
+  }
+  world.live(100);
+  CHECK(world.actions<action::StartAgent>().size() == 2);
+  const auto notes = world.notes();
+  CHECK(std::count(notes.begin(), notes.end(),
+                   "n2: no rank is started there again: those before were lost 2 times in a row "
+                   "(elastic.restarts)") == 1);
+  CHECK(world.head().phase() == Phase::running);
+}
+
+TEST_CASE("with elastic.restarts 0 nobody is started again on a node that lives") {
+  plan::Plan plan = elastic_plan();
+  plan.elastic->restarts = 0;
+  World world = world_without_rank_1(plan);
+  world.live(100);
+  CHECK(world.actions<action::StartAgent>().empty());
+}
+
+TEST_CASE("a node that is lost before its ranks have said that they run is missed as little") {
+  World world(elastic_plan(), {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
+  world.arrive();
+  for (const int rank : {0, 2}) world.start_rank(rank);
+  CHECK(world.actions<action::AllStarted>().empty());
+  world.close(1, "connection reset");
+  CHECK(world.head().phase() == Phase::running);
+  CHECK(world.recorded("lost")[0]["ranks"] == Json{1});
+  CHECK(world.actions<action::AllStarted>().size() == 1);
+  CHECK(world.sent<to::Regroup>(0)[0].ranks == std::vector{Rank(0), Rank(2)});
+  world.live(2 * elastic_plan().limits.start_timeout.count());
+  CHECK(world.head().phase() == Phase::running);
 }

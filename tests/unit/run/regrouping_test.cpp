@@ -317,6 +317,22 @@ TEST_CASE("ranks of a node join together, once all of them wait, and take the st
   CHECK(head.nodes_left() == 4);
 }
 
+TEST_CASE("ranks that are started again on a living node are no node more") {
+  Regrouping head(elastic_plan(2, 2, {.min_nodes = 2}));
+  for (const int rank : {0, 1, 2, 3}) (void)head.left_world(answer(rank, 0, 0));
+  (void)head.lost({Rank(3)});
+  for (const int rank : {0, 1, 2}) (void)head.left_world(answer(rank, 1, 4));
+  head.begin_joining(NodeIndex(2), {Rank(4)}, NodeIndex(1));
+  (void)head.left_world(answer(4, 0, 0));
+  REQUIRE(head.ask().has_value());
+  for (const int rank : {0, 1, 2}) (void)head.left_world(at_step(rank, 2, 7));
+  CHECK(head.ranks_left() == 4);
+  CHECK(head.nodes_left() == 2);
+  head.begin_joining(NodeIndex(3), {Rank(5)}, NodeIndex(2));  // in the place of that one
+  CHECK(head.can_spare({Rank(2)}));
+  CHECK_FALSE(head.can_spare({Rank(2), Rank(4)}));
+}
+
 TEST_CASE(
     "a node that dies while it waits to join is missed by nobody; one that trains something else is told") {
   Regrouping head = three_together();
