@@ -175,6 +175,7 @@ class Agent {
   void nothing_to_run();
   void rank_failed(const LocalRank& rank, int code, const std::string& reason, Supervisor::Urgency urgency);
   bool may_be_spared(const ExitStatus& status) const;
+  Supervisor::Urgency urgency_of(const Error& error) const;
   void give_up(const Error& error);
   void give_up_as_lost(const std::string& why);
   bool anything_runs() const;

@@ -35,13 +35,19 @@ void Agent::nothing_to_run() {
   if (ranks_.empty()) end_strays();
 }
 
+// Elastic ranks would take a request to end for one to all ranks of the job, which goes on without these.
+Supervisor::Urgency Agent::urgency_of(const Error& error) const {
+  const bool are_spared = slice_ && slice_->plan.elastic && error.kind == ErrorKind::lost;
+  return are_spared ? Supervisor::Urgency::now : Supervisor::Urgency::polite;
+}
+
 // An error of the agent's own: tell the head, end what was started.
 void Agent::give_up(const Error& error) {
   failed_ = true;
   send(from_agent::AgentFailed{error});
   if (!supervisor_) return end_strays();
   if (phase_ != Phase::prolog) nothing_to_run();
-  if (anything_runs()) stop(Supervisor::Urgency::polite);
+  if (anything_runs()) stop(urgency_of(error));
 }
 
 void Agent::give_up_as_lost(const std::string& why) {

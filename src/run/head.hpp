@@ -215,6 +215,8 @@ class Head {
   bool has_members(const std::string& host) const;
   Result<std::vector<NodeIndex>> nodes_to_leave(const std::vector<std::string>& hosts) const;
   void begin_leaving(const HostsRequest& request);
+  bool take_out(const std::vector<NodeIndex>& nodes);
+  bool leaves_as_told(NodeIndex node, int signal);
   void begin_joining(const HostsRequest& request);
   void ask_for_change();
   void apply_changes();

@@ -67,8 +67,9 @@ void Head::end_as_told(Cancellation::Time time) {
     return interrupt(*signal, Supervisor::Urgency::polite);
   if (time == Cancellation::Time::now || failures_.first()) return;
   for (const auto& [node, signal] : cancellation_.told())
-    fail_node(agents_[NodeIndex(node)], ExitCode::lost,
-              "the agent was told to end by " + signal_text(signal.number));
+    if (!leaves_as_told(NodeIndex(node), signal.number))
+      fail_node(agents_[NodeIndex(node)], ExitCode::lost,
+                "the agent was told to end by " + signal_text(signal.number));
 }
 
 // The walltime is nearly over, and what was asked to stop has not.

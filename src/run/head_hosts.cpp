@@ -88,20 +88,14 @@ Result<std::vector<NodeIndex>> Head::nodes_to_leave(const std::vector<std::strin
 void Head::begin_leaving(const HostsRequest& request) {
   const auto nodes = nodes_to_leave(request.hosts);
   if (!nodes) return hosts_asked_.refuse(request.id, nodes.error());
-  std::vector<Rank> ranks, gone;
   std::vector<std::string> hosts;
   std::set<std::string> asked_anew;  // others were asked to leave before
   for (const NodeIndex node : *nodes) {
     const std::string& host = agents_[node].host;
     if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
-    const std::vector<Rank> there = members_on(node);
-    if (!regrouping_->are_leaving(there)) asked_anew.insert(host);
-    ranks.insert(ranks.end(), there.begin(), there.end());
+    if (!regrouping_->are_leaving(members_on(node))) asked_anew.insert(host);
   }
-  gone = ranks;
-  for (const plan::RankPlan& rank : plan().ranks)
-    if (regrouping_->is_leaving(rank.rank)) gone.push_back(rank.rank);
-  if (!regrouping_->can_spare(gone))
+  if (!take_out(*nodes))
     return hosts_asked_.refuse(
         request.id,
         refusal(ErrorKind::allocation,
@@ -111,9 +105,31 @@ void Head::begin_leaving(const HostsRequest& request) {
                 "dlrun stop without --hosts ends the run"));
   hosts_asked_.begin(request.id, hosts);
   nodes_wanted_ -= std::min(nodes_wanted_, asked_anew.size());
-  for (const std::string& host : hosts) refills_->forget(host);
+}
+
+// Behind a step. Not where too few would be left.
+bool Head::take_out(const std::vector<NodeIndex>& nodes) {
+  std::vector<Rank> ranks;
+  for (const NodeIndex node : nodes)
+    for (const Rank rank : members_on(node)) ranks.push_back(rank);
+  std::vector<Rank> gone = ranks;
+  for (const plan::RankPlan& rank : plan().ranks)
+    if (regrouping_->is_leaving(rank.rank)) gone.push_back(rank.rank);
+  if (ranks.empty() || !regrouping_->can_spare(gone)) return false;
+  for (const NodeIndex node : nodes) refills_->forget(agents_[node].host);
   regrouping_->begin_leaving(ranks);
   ask_for_change();
+  return true;
+}
+
+// A scheduler or a user has told the agent of this node alone to end. Its agent waits some seconds for that.
+bool Head::leaves_as_told(NodeIndex node, int signal) {
+  if (!regrouping_) return false;
+  if (agents_[node].done || agents_[node].gone) return true;
+  if (cannot_change() || !take_out({node})) return false;
+  note(fmt::format("{}: the agent was told to end by {}: its ranks leave", agents_[node].host,
+                   signal_text(signal)));
+  return true;
 }
 
 void Head::ask_for_change() {
@@ -132,6 +148,7 @@ void Head::apply_changes() {
   for (const auto& [node, ranks] : left) has_left(node, ranks);
   for (const auto& [node, ranks] : joined) has_joined(node, ranks);
   tell_of_hosts();
+  fill_up();  // in place of a node that was told to end
 }
 
 void Head::has_left(NodeIndex node, const std::vector<Rank>& ranks) {

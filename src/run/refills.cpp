@@ -9,8 +9,8 @@ Refills::Chance Refills::count(Host& host, Ticks now) const {
   const bool was_over = is_over(host);
   ++host.row;
   Seconds wait = kFirstWait;
-  for (int i = 1; i < host.row && wait < kLongestWait; ++i) wait *= 2;
-  host.next = now + std::chrono::duration_cast<Ticks::duration>(std::min(wait, kLongestWait));
+  for (int i = 1; i < host.row && wait < kMaxWait; ++i) wait *= 2;
+  host.next = now + std::chrono::duration_cast<Ticks::duration>(std::min(wait, kMaxWait));
   return is_over(host) && !was_over ? Chance::none : Chance::again;
 }
 

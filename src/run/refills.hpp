@@ -16,7 +16,7 @@ namespace dlrun::job {
 
 class Refills {
  public:
-  static constexpr Seconds kFirstWait{5}, kLongestWait{60}, kLongLife{600};
+  static constexpr Seconds kFirstWait{5}, kMaxWait{60}, kLongLife{600};
 
   /// `starts`: how many in a row; 0: nobody is started again.
   explicit Refills(int starts) : starts_(starts) {}

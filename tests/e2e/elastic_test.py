@@ -72,13 +72,13 @@ class Elastic(support.Case):
         self.happens(lambda: any(rank in event["ranks"] for event in self.named("lost")), f"rank {rank} is lost")
 
     def goes_on(self, ranks):
-        """These ranks have done a step."""
-        def have_done_a_step():
+        """These ranks have completed a step."""
+        def step_is_complete():
             events = self.so_far()
             begun = [number for number, event in enumerate(events) if event["event"] == "new_world" and event["ranks"] == ranks]
             return begun and any(event["event"] == "went_on" for event in events[begun[0]:])
 
-        self.happens(have_done_a_step, f"{ranks} have done a step")
+        self.happens(step_is_complete, f"{ranks} have completed a step")
 
     def printed(self, run="run"):
         """By any rank."""

@@ -575,6 +575,14 @@ TEST_CASE("without its reaper an agent gives up") {
   CHECK(bench.on(event::ReaperGone{}).starts_with(error_text(kLost, "its dlrun-reaper process was killed")));
 }
 
+TEST_CASE("an agent that gives up in an elastic run asks its ranks nothing, which would end the others") {
+  Bench bench;
+  plan::NodeSlice node = two_ranks();
+  node.plan.elastic = plan::Elastic{};
+  bench.run(node);
+  CHECK(bench.on(event::ReaperGone{}).find("SIGKILL ranks") != std::string::npos);
+}
+
 // Suspension.
 
 TEST_CASE("ranks that start while the job is suspended are stopped, too") {

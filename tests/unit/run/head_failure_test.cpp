@@ -557,6 +557,25 @@ TEST_CASE("hosts that cannot leave are refused with the reason, and nobody is as
         "the run is not elastic: no node can leave or join");
 }
 
+TEST_CASE("a node whose agent alone is told to end leaves an elastic run behind a step") {
+  World world = leaving_world({.min_nodes = 2, .min_ranks = 1});
+  world.say(1, from::ToldToEnd{SIGTERM, SignalSender::own_user});
+  world.live(2.5);
+  REQUIRE(world.sent<to::Regroup>(0).size() == 1);
+  CHECK(world.sent<to::Regroup>(0)[0].at_step);
+  CHECK(world.notes().back() == "n2: the agent was told to end by SIGTERM (15): its ranks leave");
+  for (const int rank : {1, 0, 2}) {
+    from::LeftWorld said = left_world(rank, 1, 8);
+    said.at_step = true;
+    world.say(rank, said);
+  }
+  CHECK(world.recorded("left")[0]["host"] == "n2");
+  World few = leaving_world({.min_nodes = 3, .min_ranks = 1});
+  few.say(1, from::ToldToEnd{SIGTERM, SignalSender::own_user});
+  few.live(2.5);
+  CHECK(few.outcome().first_failure->reason == "the agent was told to end by SIGTERM (15)");
+}
+
 TEST_CASE("an elastic job fails with an error of a rank's own, and spares nobody once it ends") {
   World world = elastic_world({});
   world.start();
