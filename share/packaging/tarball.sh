@@ -10,14 +10,15 @@
 # Beside it FOLDER/dlrun-VERSION.deb, the same for dpkg, below /usr.
 # Baseline x86-64-v2, or ARMv8; oneDNN and our kernels choose by the processor. Built on Debian 12 with its g++ 12; a second call builds what
 # changed. --quick compiles without optimization and packs fast, into FOLDER/quick: for a test of linking and packing.
+# --tests builds the unit and golden tests instead, at -O1, and prints the build folder (tests/install/aarch64_test.sh runs them).
 # TARBALL_JOBS compilers run at once (2).
 set -euo pipefail
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-optimize="-O2 -DNDEBUG" place=. pack=-6
-if [[ ${1:-} == --quick ]]; then
-  optimize="-O0 -DNDEBUG" place=quick pack=-1
-  shift
-fi
+optimize="-O2 -DNDEBUG" place=. pack=-6 tests=OFF
+case ${1:-} in
+  --quick) optimize="-O0 -DNDEBUG" place=quick pack=-1 && shift ;;
+  --tests) optimize="-O1 -DNDEBUG" place=tests tests=ON && shift ;;
+esac
 machine=${TARBALL_MACHINE:-x86_64}
 triplet=$machine-linux-gnu
 folder=$(realpath -m "${1:-$tree/build/portable${TARBALL_MACHINE:+-$machine}}")
@@ -48,9 +49,14 @@ done
 
 cmake -S "$tree" -B "$folder/build" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$portable/toolchain.cmake" \
   -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE="$optimize" -D CMAKE_INSTALL_LIBDIR=lib \
-  -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=12 -D BUILD_TESTING=OFF -D DLRUN_NVCC=OFF -D DLRUN_BESIDE="$beside" \
+  -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=12 -D BUILD_TESTING=$tests -D DLRUN_NVCC=OFF -D DLRUN_BESIDE="$beside" \
   -D DNNL_LIBRARY="-Wl,--push-state,--no-as-needed;$DLRUN_SYSROOT/absent/libdlrun-beside.so;-Wl,--pop-state;$libraries/libdnnl.so" \
   -D DLRUN_openmpi_WRAPPER="$DLRUN_SYSROOT/mpicc.openmpi" -D DLRUN_mpich_WRAPPER="$DLRUN_SYSROOT/mpicc.mpich" >&2
+if [[ $tests == ON ]]; then
+  cmake --build "$folder/build" -j "${TARBALL_JOBS:-2}" --target dlrun-pure-tests test-golden dlrun dlrun-agent dlrun-train >&2
+  echo "$folder/build"
+  exit
+fi
 cmake --build "$folder/build" -j "${TARBALL_JOBS:-2}" >&2
 
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$folder/build/CMakeCache.txt")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# aarch64_test.sh [--quick] [FOLDER]: makes the tarball for aarch64 (TARBALL_MACHINE=aarch64 share/packaging/tarball.sh) and uses it on
-# this machine under qemu-user: versions of its symbols, --version, plan, a training of two ranks. Programs that it starts are run by
-# qemu as well, by a binfmt_misc of an own user namespace (Linux 6.7). Needs g++-aarch64-linux-gnu, qemu-user-static.
+# aarch64_test.sh [--quick | --tests [CTEST-ARGUMENT...]] [FOLDER]: makes the tarball for aarch64 (TARBALL_MACHINE=aarch64
+# share/packaging/tarball.sh) and uses it on this machine under qemu-user: versions of its symbols, --version, plan, a training of two
+# ranks. --tests builds the unit and golden tests for that processor instead, and runs them in the same way. Programs that are started
+# are run by qemu as well, by a binfmt_misc of an own user namespace (Linux 6.7). Needs g++-aarch64-linux-gnu, qemu-user-static.
 set -euo pipefail
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 fail() { echo "aarch64: $1" >&2 && exit 1; }
@@ -15,6 +16,14 @@ if [[ ${1:-} == emulated ]]; then
   exec "${@:2}"
 fi
 
+if [[ ${1:-} == --tests ]]; then
+  build=$(TARBALL_MACHINE=aarch64 "$tree/share/packaging/tarball.sh" --tests | tail -1)
+  QEMU_LD_PREFIX=$(realpath "$build/../../sysroot")
+  export QEMU_LD_PREFIX
+  shift
+  if (($# == 0)); then set -- -L '^(unit|golden)$'; fi
+  exec unshare --user --map-root-user --mount "$0" emulated ctest --test-dir "$build" --output-on-failure -j "${TARBALL_JOBS:-2}" "$@"
+fi
 archive=$(TARBALL_MACHINE=aarch64 "$tree/share/packaging/tarball.sh" "$@" | tail -1)
 sysroot=${archive%/*}/sysroot
 [[ -d $sysroot ]] || sysroot=${archive%/*}/../sysroot

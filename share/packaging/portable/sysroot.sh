@@ -19,7 +19,7 @@ libraries=$folder/usr/lib/$triplet
 base=(libc6 libc6-dev linux-libc-dev libcrypt1 libcrypt-dev libgomp1 ocl-icd-libopencl1
   libstdc++6 libgcc-s1 gcc-10-base libopenmpi-dev libopenmpi3 libmpich-dev libmpich12 libpmix-dev libpmix2
   libdw-dev libdw1 libelf-dev libelf1 zlib1g liblzma5 libbz2-1.0)
-inside=(libdnnl-dev libdnnl2 libcli11-dev nlohmann-json3-dev libfmt-dev libfmt9 libyaml-cpp-dev libexpected-dev libspdlog-dev libspdlog1.10 libssh-dev libssl-dev
+inside=(libdnnl-dev libdnnl2 doctest-dev libcli11-dev nlohmann-json3-dev libfmt-dev libfmt9 libyaml-cpp-dev libexpected-dev libspdlog-dev libspdlog1.10 libssh-dev libssl-dev
   libsodium-dev libhwloc-dev zlib1g-dev libdeflate-dev libdeflate0 libjpeg62-turbo-dev libpng-dev libxxhash-dev)
 
 # unpack SUITE PACKAGE...: with a list file and a state of apt's own.
