@@ -414,13 +414,9 @@ Result<void> read_target(Fields& train, TrainSpec& out) {
   return yaml::error_at(*stop, "train.stop-at needs accuracy or loss", "write stop-at: {accuracy: 0.92}");
 }
 
-// What needs classes, or a GPU, does not go with targets.
+// What needs classes does not go with targets.
 Result<void> check_targets(Fields& train, const TrainSpec& spec) {
   if (!spec.measure) return {};
-  if (spec.device == TrainSpec::Device::cuda)
-    return yaml::error_at(*train.find("device"),
-                          "data with targets are supported on CPUs only, and train.device is cuda",
-                          "set train.device to cpu");
   if (spec.stop_at_accuracy && !spec.measure->is_labels())
     return yaml::error_at(*train.find("stop-at"),
                           fmt::format("train.stop-at.accuracy needs answers that are right or wrong, and "
