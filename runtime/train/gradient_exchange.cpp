@@ -1,6 +1,8 @@
 // See gradient_exchange.hpp.
 #include "runtime/train/gradient_exchange.hpp"
 
+#include <cassert>
+
 namespace dlrun::runtime {
 
 Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm,
@@ -26,10 +28,7 @@ Result<void> GradientExchange::choose_servers(const ParameterServerSpec& spec) {
                                           servers, comm_->size(), comm_->size() == 1 ? "" : "s"),
                       .hint = "a server runs inside a rank: set fewer servers or more ranks"});
   const std::vector<GradientSlice> tensors = engine_->gradient_slices();
-  if (tensors.empty())
-    return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = "train.parameter-server supports gradients on the CPU only",
-                      .hint = "set train.device to cpu, or remove train.parameter-server"});
+  assert(!tensors.empty());  // a model learns something
   slices_ = place(tensors, spec.placement, servers);
   loads_ = loads(slices_, servers, comm_->size());
   for (PlacedSlice& slice : slices_) slice.server = rank_of_server(slice.server, servers, comm_->size());
