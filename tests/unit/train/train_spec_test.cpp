@@ -443,7 +443,6 @@ TEST_CASE("communication in fewer steps: every and from, and what it does not go
   for (const auto& [more, what] : {std::pair{"  shards: 4\n", "train.shards is set"},
                                    {"  parameter-server: {servers: 1}\n", "train.parameter-server is set"},
                                    {"  optimizer: {state: sharded}\n", "train.optimizer.state is sharded"},
-                                   {"  device: cuda\n", "train.device is cuda"},
                                    {"  benchmark: {steps: 5}\n", "train.benchmark measures"}}) {
     const std::string text = of(sync + more);
     CHECK_MESSAGE(text.find(fmt::format("train.sync is set, and {}", what)) != std::string::npos, text);
