@@ -30,7 +30,7 @@ Result<void> GradientExchange::choose_servers(const ParameterServerSpec& spec) {
   const std::vector<GradientSlice> tensors = engine_->gradient_slices();
   assert(!tensors.empty());  // a model learns something
   slices_ = place(tensors, spec.placement, servers);
-  loads_ = loads(slices_, servers, comm_->size());
+  loads_ = loads(slices_, servers, comm_->size(), dtype_);
   for (PlacedSlice& slice : slices_) slice.server = rank_of_server(slice.server, servers, comm_->size());
   return {};
 }
@@ -90,7 +90,7 @@ Result<void> GradientExchange::send(std::size_t bucket) {
   std::vector<ServedPiece> pieces;
   for (const PlacedSlice& slice : slices_)
     if (slice.offset >= begin && slice.offset < end)
-      pieces.push_back({engine_->gradients().subspan(slice.offset, slice.length), slice.server});
+      pieces.push_back({engine_->gradients().subspan(slice.offset, slice.length), slice.server, dtype_});
   return comm_->parameter_server_allreduce_start(pieces);
 }
 

@@ -261,13 +261,8 @@ Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
     return {};
   }
   out.parameter_server = TRY(read_parameter_server_section(*node, train.path("parameter-server")));
-  if (!choice.is_auto() && !choice.is("parameter-server"))
-    return yaml::error_at(*node, fmt::format("train.parameter-server is set, and {}", choice.text()),
-                          "keep one of the two");
-  if (out.allreduce.dtype == CommDtype::f32) return {};
-  return yaml::error_at(*node,
-                        fmt::format("train.parameter-server sends f32, and train.allreduce.dtype asks for {}",
-                                    name_of(out.allreduce.dtype)),
+  if (choice.is_auto() || choice.is("parameter-server")) return {};
+  return yaml::error_at(*node, fmt::format("train.parameter-server is set, and {}", choice.text()),
                         "keep one of the two");
 }
 
