@@ -35,11 +35,12 @@ Result<StepTotals> LocalSteps::average() {
   return load(std::span(all_).last(totals_slots));
 }
 
+// The device first: who waits there hears of a rank that is lost.
 Result<void> LocalSteps::average_on_device(DeviceReducing& device) {
+  TRY(device.average_state(comm_.size()));
   all_.resize(totals_slots);
   store(own_, all_);
-  TRY(comm_.allreduce(all_));
-  return device.average_state(comm_.size());
+  return comm_.allreduce(all_);
 }
 
 Result<void> LocalSteps::average_here() {

@@ -3,6 +3,7 @@
 the same scores and accuracy in torchvision and in ONNX Runtime; a torchvision model with weights of its own, loaded here, gives the
 same ones on the GPU and on the CPU. Needs one GPU, torch, torchvision, safetensors, onnxruntime, numpy and Pillow."""
 import json
+import pathlib
 import subprocess
 
 import numpy
@@ -35,7 +36,8 @@ class Exchange(Trainings):
                 "data": {"format": "images", "dir": str(self.folder / "images"), "size": SIZE, "mean": MEAN, "std": STD}, **more}
 
     def tool(self, *words):
-        done = subprocess.run([TRAIN, *map(str, words)], cwd=self.folder, text=True, capture_output=True, check=False, timeout=LONGEST)
+        program = pathlib.Path(TRAIN).resolve()
+        done = subprocess.run([program, *map(str, words)], cwd=self.folder, text=True, capture_output=True, check=False, timeout=LONGEST)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
