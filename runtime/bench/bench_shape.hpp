@@ -13,6 +13,8 @@ inline InputShape bench_shape(std::string_view model) {
   if (model == "cosmogan") return {1, 256, 256, 10};
   if (model == "dcgan") return {3, 64, 64, 10};
   if (model == "inception-v3") return {3, 299, 299, 1000};
+  if (model == "cosmoflow")
+    return {.channels = 4, .height = 128, .width = 128, .classes = 4, .depth = 128, .targets = 4};
   if (model == "caffenet") return {3, 227, 227, 1000};
   if (model.starts_with("gpt2")) return token_sequences(1024, 50257);
   if (model.find("cifar") != std::string_view::npos) return {3, 32, 32, 10};

@@ -54,6 +54,7 @@ class GraphOnGpu final : public CudaEngine,
         .statistics = layout().statistic_floats(),
         .rng_keys = plan_.random_uses.size(),
         .mixes = options_.labels == Labels::mixed ? 1 : 0,
+        .targets = targets_per_row(),
         .accumulates = options_.accumulate > 1 ? 1 : 0,
         .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
         .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
@@ -89,6 +90,12 @@ class GraphOnGpu final : public CudaEngine,
     const auto count = static_cast<std::size_t>(options_.batch);
     const std::span<std::int32_t> both = rows(library_.table().mixed_labels(engine_), 2 * count);
     return {both.first(count), {reinterpret_cast<float*>(both.data() + count), count}};
+  }
+  std::span<float> targets() override {
+    if (targets_per_row() == 0) return {};
+    fresh_ = true;
+    return rows(library_.table().targets(engine_),
+                static_cast<std::size_t>(options_.batch * targets_per_row()));
   }
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
@@ -148,6 +155,13 @@ class GraphOnGpu final : public CudaEngine,
     const DlrunCudaSum calls{this, sum_floats, is_lost};
     note(library_.table().connect(engine_, sums == Sums::together ? &calls : nullptr), "choosing the sums");
   }
+  bool averages_state() const override { return sum_->is_exact(); }
+  Result<void> average_state(int ranks) override {
+    const DlrunCudaSum calls{this, sum_floats, is_lost};
+    if (library_.table().average_state(engine_, &calls, static_cast<std::size_t>(ranks)) != 0 && !failure_)
+      failure_ = library_.error("the ranks' weights cannot be averaged");
+    return status();
+  }
   Result<double> seconds_of_sums() override {
     return TRY(time_sum(layout().floats() - kSpareSlots)).captured;
   }
@@ -164,6 +178,7 @@ class GraphOnGpu final : public CudaEngine,
 
   std::span<float> gradients() override { return {library_.table().gradients(engine_), layout().floats()}; }
   std::span<const Bucket> buckets() const override { return layout().buckets(); }
+  std::vector<GradientSlice> gradient_slices() const override { return layout().gradient_slices(); }
   std::span<float> spare_slots() override { return gradients().last(kSpareSlots); }
   const std::vector<TensorInfo>& tensors() const override { return layout().tensors(); }
 
@@ -204,6 +219,13 @@ class GraphOnGpu final : public CudaEngine,
     return std::get<op::Input>(graph_.nodes[0].operation).kind == SampleKind::tokens;
   }
   std::int64_t labels_per_row() const { return takes_tokens() ? graph_.nodes[0].shape.positions() : 1; }
+  // The numbers that a loss over them reads: all of a model's read as many.
+  std::int64_t targets_per_row() const {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      if (std::holds_alternative<op::TargetLoss>(graph_.nodes[i].operation))
+        return plan_.nodes[i].in_channels;
+    return 0;
+  }
   bool takes_bytes() const {
     const std::size_t channels = static_cast<std::size_t>(graph_.nodes[0].shape.channels);
     return options_.pixels && !takes_tokens() && channels <= DLRUN_CUDA_MAX_CHANNELS &&
@@ -247,7 +269,10 @@ class GraphOnGpu final : public CudaEngine,
     }
     if (failure_) return {};
     note(table.end(engine_, &result), what);
-    return {result.loss_sum, result.correct, result.generator_loss_sum};
+    return {result.loss_sum,
+            result.correct,
+            result.generator_loss_sum,
+            {result.absolute, result.squared, result.found, result.marked}};
   }
 
   static int sum_floats(void* context, float* data, std::size_t count, void* stream) {

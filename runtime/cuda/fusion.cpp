@@ -53,7 +53,7 @@ class Fusion {
       DlrunCudaNode &norm = plan_.nodes[index - 1], &pool = plan_.nodes[index];
       if (!is(norm, kNorm) || norm.input_count != 1 || !is(pool, kPool)) continue;
       if (pool.inputs[0] != index - 1 || read_by_[index - 1].size() != 1) continue;
-      if (read_by_[norm.inputs[0]].size() != 1 || rectifies(pool)) continue;
+      if (read_by_[norm.inputs[0]].size() != 1 || rectifies(pool) || pool.in_depth != 0) continue;
       const DlrunCudaNode before = pool;
       pool = norm;
       pool.kind = DLRUN_CUDA_NORM_POOL;

@@ -71,8 +71,6 @@ class Lowering {
 
   Result<void> add(const Node& node) {
     if (node.inputs.size() > DLRUN_CUDA_MAX_INPUTS) return no_form(node, "of so many values");
-    if (std::holds_alternative<op::TargetLoss>(node.operation)) return no_form(node, "of numbers");
-    if (node.shape.axes == Axes::volume && !node.inputs.empty()) return no_form(node, "over a volume");
     const OperatorTraits& traits = traits_of(node.operation);
     plan_.nodes.emplace_back();
     DlrunCudaNode& flat = plan_.nodes.back();
@@ -94,12 +92,16 @@ class Lowering {
     return {};
   }
 
+  static std::int64_t planes_of(const Shape& shape) { return shape.axes == Axes::volume ? shape.depth : 0; }
+
   // A fully connected layer is a convolution of one pixel with as many channels as there are inputs.
   void set_shapes(DlrunCudaNode& flat, const Node& node, const OperatorTraits& traits) const {
     Shape from = node.inputs.empty() ? node.shape : graph_.nodes[node.inputs[0].get()].shape;
     if (traits.gives_vector) from = {from.elements(), 1, 1};
-    flat.in_channels = from.channels, flat.in_height = from.height, flat.in_width = from.width;
-    flat.channels = node.shape.channels, flat.height = node.shape.height, flat.width = node.shape.width;
+    flat.in_channels = from.channels, flat.in_width = from.width;
+    flat.in_depth = planes_of(from), flat.in_height = from.depth * from.height;
+    flat.channels = node.shape.channels, flat.width = node.shape.width;
+    flat.depth = planes_of(node.shape), flat.height = node.shape.depth * node.shape.height;
   }
 
   // Those that several operators have by their names, and all of them as they are.
@@ -199,13 +201,15 @@ class Lowering {
           {node.name + std::string(statistics[i].part), statistics[i].elements, statistics[i].constant});
   }
 
-  // A vector is one filter.
+  // A vector is one filter; filters over volumes have five dimensions.
   static DeviceOrder order_of(const ParameterRule& rule) {
     const std::int64_t numbers =
         std::accumulate(rule.shape.begin(), rule.shape.end(), std::int64_t{1}, std::multiplies<>());
     const std::int64_t filters = rule.shape.size() > 1 ? rule.shape[0] : 1;
+    const std::int64_t planes = rule.shape.size() == 5 ? rule.shape[2] : 1;
     return {static_cast<std::size_t>(filters), static_cast<std::size_t>(rule.channels),
-            static_cast<std::size_t>(numbers / filters / rule.channels)};
+            static_cast<std::size_t>(numbers / filters / rule.channels / planes),
+            static_cast<std::size_t>(planes)};
   }
 
   const Graph& graph_;

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 11u
+#define DLRUN_CUDA_TABLE_VERSION 12u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 // Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
@@ -69,9 +69,11 @@ struct DlrunCudaNode {
   int64_t channels, height, width;           // of the output
   int64_t window, stride, padding;           // convolution and pooling; else of one pixel
   int64_t window_width, padding_width;       // of convolutions, where not as the height
-  int64_t groups;                            // of a convolution
-  enum DlrunCudaActivation activation;       // what follows in the same pass
-  float slope;                               // of a leaky ReLU
+  // Of a volume: its planes, which its height counts one behind the other. Windows are cubes. 0: an image.
+  int64_t in_depth, depth;
+  int64_t groups;                       // of a convolution
+  enum DlrunCudaActivation activation;  // what follows in the same pass
+  float slope;                          // of a leaky ReLU
   // The operator's settings as graph/operations.hpp has them: that struct, byte by byte.
   uint64_t settings[DLRUN_CUDA_MAX_SETTINGS];
   size_t settings_bytes;
@@ -118,6 +120,7 @@ struct DlrunCudaPlan {
   size_t statistics;      // floats
   size_t rng_keys;        // of a step
   int mixes;              // 1: rows have a second label in training
+  int64_t targets;        // numbers to be told of a row; 0: it has a label alone
   int accumulates;        // 1: DLRUN_CUDA_ACCUMULATE may be asked for
   // One number per channel: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
@@ -136,6 +139,7 @@ struct DlrunCudaResult {
   double loss_sum;
   int64_t correct;
   double generator_loss_sum;
+  double absolute, squared, found, marked;  // of rows with targets: engine.hpp has them as TargetSums
 };
 
 // Functions that return int answer 0, else the reason is in error_text().
@@ -157,6 +161,7 @@ struct DlrunCudaTable {
   int32_t* (*labels)(void* engine);
   // Where the plan mixes: a second label of each row, then as many floats, the weight of the first one.
   int32_t* (*mixed_labels)(void* engine);
+  float* (*targets)(void* engine);    // where the plan has them: batch x targets; a label of -1 voids a row
   float* (*gradients)(void* engine);  // pinned, where they are staged
   size_t (*memory_bytes)(void* engine);
   // Sends the rows to the device, beside a step that runs there; the next begin() takes them.
@@ -170,6 +175,8 @@ struct DlrunCudaTable {
   int (*apply)(void* engine, const float* factors, float kept, float scale, float clip);
   // The weights become their averages, and these the weights.
   int (*swap_averages)(void* engine);
+  // All tensors of the state become their means over so many ranks, which all call it; `sum` adds them up.
+  int (*average_state)(void* engine, const struct DlrunCudaSum* sum, size_t ranks);
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
   // channels x height x width.
   int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);

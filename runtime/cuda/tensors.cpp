@@ -15,13 +15,15 @@ static_assert(DLRUN_CUDA_SLICE_ALIGNMENT == kSliceAlignment);
 // Calls body(place in plain layout, place on the device) for every number.
 template <class Body>
 void for_places(const DeviceOrder& order, const Body& body) {
-  const std::size_t channels = order.channels, pixels = order.pixels;
+  const std::size_t channels = order.channels, planes = order.planes, pixels = order.pixels;
   for (std::size_t filter = 0; filter < order.filters; ++filter)
     for (std::size_t channel = 0; channel < channels; ++channel)
-      for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-        const std::size_t start = filter * channels * pixels;
-        body(start + channel * pixels + pixel, start + pixel * channels + channel);
-      }
+      for (std::size_t plane = 0; plane < planes; ++plane)
+        for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
+          const std::size_t start = filter * channels * planes * pixels;
+          body(start + (channel * planes + plane) * pixels + pixel,
+               start + (pixel * planes + plane) * channels + channel);
+        }
 }
 
 template <class Spec>
@@ -49,7 +51,7 @@ void CudaTensors::parameter(std::size_t index, Weights whose, ParameterSpec spec
     return;
   }
   spec.node = index;
-  spec.floats = order.filters * order.channels * order.pixels;
+  spec.floats = order.filters * order.channels * order.planes * order.pixels;
   spec.form = "cuda";
   uses_.push_back({index, layout_.declare(std::move(spec)), at, whose});
   orders_.push_back(order);

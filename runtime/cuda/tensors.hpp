@@ -14,9 +14,10 @@ namespace dlrun::runtime {
 
 struct CudaPlan;
 
-// A parameter's plain order is filters x channels x pixels; on the device it is filters x pixels x channels.
+// A parameter's plain order is filters x channels x planes x pixels; on the device it is filters x pixels x
+// planes x channels. Only filters over volumes have planes.
 struct DeviceOrder {
-  std::size_t filters = 1, channels = 1, pixels = 1;
+  std::size_t filters = 1, channels = 1, pixels = 1, planes = 1;
 };
 
 void to_device(const DeviceOrder& order, std::span<const float> plain, std::span<float> device);

@@ -16,6 +16,8 @@ class DeviceAllreduce {
   // `count` floats at `data` on the device, in place, in the order of `stream`; all ranks call it in the same
   // order. It returns before it is done, and may be captured in a graph.
   virtual Result<void> sum(float* data, std::size_t count, void* stream) = 0;
+  // Whether it adds f32 as f32: nothing is rounded on the way.
+  virtual bool is_exact() const = 0;
   // Asked while the device works. An Error, by name, where a peer is gone or the sum has failed: then what
   // waits on the device for the peer ends by itself, and its results mean nothing.
   virtual Result<void> check() = 0;

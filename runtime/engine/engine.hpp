@@ -103,6 +103,10 @@ class DeviceReducing {
   /// alone: train_batch leaves this rank's own gradients, so that it can be timed by itself.
   enum class Sums { together, alone };
   virtual void set_sums(Sums sums) = 0;
+  /// All tensors become their means over the ranks, which all call it, whatever set_sums() was told: the same
+  /// bits on all of them. Only where averages_state(): the sums are of f32 as it is.
+  virtual bool averages_state() const = 0;
+  virtual Result<void> average_state(int ranks) = 0;
   /// Seconds of the sums of one step by themselves; all ranks call it.
   virtual Result<double> seconds_of_sums() = 0;
 };

@@ -47,7 +47,8 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
 
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
                                  const TrainSpec& spec, const Environment& environment) {
-  if (comm.size() == 1 || spec.parameter_server) return std::string();
+  if (comm.size() == 1) return std::string();
+  if (spec.parameter_server) return std::string("gradients go through the host, to parameter servers");
   const AllreduceChoice choice = TRY(choose_allreduce(environment, spec.allreduce.choice));
   if (choice.is_of_host())
     return fmt::format("gradients go through the host: {}={}", choice.asked_by, choice.algorithm->name);

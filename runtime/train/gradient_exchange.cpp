@@ -1,6 +1,8 @@
 // See gradient_exchange.hpp.
 #include "runtime/train/gradient_exchange.hpp"
 
+#include <cassert>
+
 namespace dlrun::runtime {
 
 Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm,
@@ -26,12 +28,9 @@ Result<void> GradientExchange::choose_servers(const ParameterServerSpec& spec) {
                                           servers, comm_->size(), comm_->size() == 1 ? "" : "s"),
                       .hint = "a server runs inside a rank: set fewer servers or more ranks"});
   const std::vector<GradientSlice> tensors = engine_->gradient_slices();
-  if (tensors.empty())
-    return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = "train.parameter-server supports gradients on the CPU only",
-                      .hint = "set train.device to cpu, or remove train.parameter-server"});
+  assert(!tensors.empty());  // a model learns something
   slices_ = place(tensors, spec.placement, servers);
-  loads_ = loads(slices_, servers, comm_->size());
+  loads_ = loads(slices_, servers, comm_->size(), dtype_);
   for (PlacedSlice& slice : slices_) slice.server = rank_of_server(slice.server, servers, comm_->size());
   return {};
 }
@@ -91,7 +90,7 @@ Result<void> GradientExchange::send(std::size_t bucket) {
   std::vector<ServedPiece> pieces;
   for (const PlacedSlice& slice : slices_)
     if (slice.offset >= begin && slice.offset < end)
-      pieces.push_back({engine_->gradients().subspan(slice.offset, slice.length), slice.server});
+      pieces.push_back({engine_->gradients().subspan(slice.offset, slice.length), slice.server, dtype_});
   return comm_->parameter_server_allreduce_start(pieces);
 }
 

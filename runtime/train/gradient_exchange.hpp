@@ -30,7 +30,7 @@ struct ModelGroups {
 class GradientExchange {
  public:
   /// `shards`: of the global batch, where the job sets them. An Error where there are fewer than ranks, or
-  /// where servers are asked for that the ranks or the engine do not have.
+  /// where more servers are asked for than there are ranks.
   /// `comm`: the ranks that have other samples.
   static Result<GradientExchange> make(const TrainSpec& spec, Engine& engine, Communicator& comm,
                                        std::optional<int> shards = {}, const ModelGroups& groups = {});

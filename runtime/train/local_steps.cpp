@@ -16,7 +16,9 @@ bool LocalSteps::is_local(const Position& position) const {
 }
 
 Result<void> LocalSteps::begin() {
-  return std::exchange(began_, true) ? Result<void>{} : share_statistics(engine_, comm_);
+  if (std::exchange(began_, true)) return {};
+  if (DeviceReducing* const device = engine_.reducing()) device->set_sums(DeviceReducing::Sums::alone);
+  return share_statistics(engine_, comm_);
 }
 
 void LocalSteps::add(const StepTotals& own) {
@@ -26,14 +28,29 @@ void LocalSteps::add(const StepTotals& own) {
 }
 
 Result<StepTotals> LocalSteps::average() {
+  DeviceReducing* const device = engine_.reducing();
+  TRY(device != nullptr && device->averages_state() ? average_on_device(*device) : average_here());
+  own_ = {};
+  steps_ = 0;
+  return load(std::span(all_).last(totals_slots));
+}
+
+// The device first: who waits there hears of a rank that is lost.
+Result<void> LocalSteps::average_on_device(DeviceReducing& device) {
+  TRY(device.average_state(comm_.size()));
+  all_.resize(totals_slots);
+  store(own_, all_);
+  return comm_.allreduce(all_);
+}
+
+Result<void> LocalSteps::average_here() {
   std::size_t state = 0;
   for (const TensorInfo& tensor : engine_.tensors()) state += tensor.elements();
   all_.resize(state + totals_slots);
   float* at = all_.data();
   for (std::size_t i = 0; i < engine_.tensors().size(); at += engine_.tensors()[i++].elements())
     TRY(engine_.read_tensor(i, {at, engine_.tensors()[i].elements()}));
-  const std::span<float> totals = std::span(all_).subspan(state);
-  store(own_, totals);
+  store(own_, std::span(all_).subspan(state));
   TRY(comm_.allreduce(all_));
   const auto ranks = static_cast<float>(comm_.size());
   at = all_.data();
@@ -43,9 +60,7 @@ Result<StepTotals> LocalSteps::average() {
     TRY(engine_.write_tensor(i, tensor));
     at += tensor.size();
   }
-  own_ = {};
-  steps_ = 0;
-  return load(totals);
+  return {};
 }
 
 }  // namespace dlrun::runtime

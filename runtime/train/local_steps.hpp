@@ -4,8 +4,9 @@
 // post-local SGD (T. Lin et al., "Don't use large mini-batches, use local SGD", 2020). Momentum and an
 // optimizer's other state are averaged with the weights (H. Yu et al., "On the linear speedup analysis of
 // communication efficient momentum SGD", 2019), and so are running statistics: where an interval ends, all
-// ranks have the same bits, and rank 0's checkpoint is everybody's. It decides by the position alone, so a
-// run that resumes averages after the same steps.
+// ranks have the same bits, and rank 0's checkpoint is everybody's. GPUs that sum gradients by themselves
+// average there, else the state goes through the host. It decides by the position alone, so a run that
+// resumes averages after the same steps.
 #pragma once
 
 #include <vector>
@@ -32,7 +33,7 @@ class LocalSteps {
     return position.seen == 0 || position.step % spec_.every == 0;
   }
   /// Before each local step; all ranks call it. At the first one they take rank 0's running statistics, as a
-  /// run does that resumes from its checkpoint there.
+  /// run does that resumes from its checkpoint there, and a device sums its gradients no more.
   Result<void> begin();
   /// A local step was taken; `own` is this rank's.
   void add(const StepTotals& own);
@@ -42,6 +43,9 @@ class LocalSteps {
   Result<StepTotals> average();
 
  private:
+  Result<void> average_on_device(DeviceReducing& device);
+  Result<void> average_here();
+
   SyncSpec spec_;
   std::uint64_t samples_;
   Engine& engine_;
@@ -49,7 +53,7 @@ class LocalSteps {
   bool began_ = false;
   StepTotals own_;           // since the last average
   std::uint64_t steps_ = 0;  // as many
-  std::vector<float> all_;   // state and totals, in transit
+  std::vector<float> all_;   // in transit: the totals, and before them the state where it goes through here
 };
 
 }  // namespace dlrun::runtime

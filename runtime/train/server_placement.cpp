@@ -87,14 +87,15 @@ int rank_of_server(int server, int servers, int ranks) {
   return static_cast<int>(static_cast<std::int64_t>(server) * ranks / servers);
 }
 
-std::vector<ServerLoad> loads(const std::vector<PlacedSlice>& slices, int servers, int ranks) {
+std::vector<ServerLoad> loads(const std::vector<PlacedSlice>& slices, int servers, int ranks,
+                              CommDtype dtype) {
   std::vector<ServerLoad> out(static_cast<std::size_t>(servers));
   for (int server = 0; server < servers; ++server)
     out[static_cast<std::size_t>(server)].rank = rank_of_server(server, servers, ranks);
   for (const PlacedSlice& slice : slices) {
     ServerLoad& load = out[static_cast<std::size_t>(slice.server)];
     ++load.pieces;
-    load.bytes += slice.length * sizeof(float);
+    load.bytes += bytes_of(dtype, slice.length);
   }
   return out;
 }

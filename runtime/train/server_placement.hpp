@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/comm_dtype.hpp"
 #include "runtime/engine/engine.hpp"
 #include "src/base/json_fwd.hpp"
 
@@ -31,7 +32,9 @@ struct ServerLoad {
   int rank = 0;
   std::size_t pieces = 0, bytes = 0;
 };
-std::vector<ServerLoad> loads(const std::vector<PlacedSlice>& slices, int servers, int ranks);
+/// What each server receives from a rank, in that dtype.
+std::vector<ServerLoad> loads(const std::vector<PlacedSlice>& slices, int servers, int ranks,
+                              CommDtype dtype = CommDtype::f32);
 
 /// One line per server for people, after one that names the placement and how even it is.
 std::vector<std::string> table(const std::vector<ServerLoad>& loads, Placement placement);

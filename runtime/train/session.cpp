@@ -257,7 +257,7 @@ class Session {
     reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
     TRY(check_shards());
     TRY(check_sharded_state());
-    TRY(check_sync(spec_, *prepared_.engine, *prepared_.comm));
+    TRY(check_sync(spec_, *prepared_.comm));
     const Resumed resumed = TRY(start_position());
     return Start{resumed.position, TRY(shards_of_training()), resumed.epoch_sums};
   }

@@ -162,10 +162,6 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "train.freeze is supported on CPUs only",
                       .hint = "set train.device to cpu, or remove train.freeze"});
-  if (shape.targets > 0)
-    return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = "data with targets are supported on CPUs only, and a GPU was found",
-                      .hint = "set train.device to cpu"});
   if (part)
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "train.optimizer.state is sharded, which is supported on CPUs only so far",

@@ -21,9 +21,6 @@ std::optional<Conflict> conflict_of(const TrainSpec& spec) {
   if (spec.optimizer.state == OptimizerSpec::State::sharded)
     return Conflict{"train.optimizer.state is sharded: a rank cannot update the weights by itself",
                     "set train.optimizer.state to replicated, or remove train.sync"};
-  if (spec.device == TrainSpec::Device::cuda)
-    return Conflict{"train.device is cuda: it is supported on CPUs only so far",
-                    "set train.device to cpu, or remove train.sync"};
   if (purpose_of(spec.model) == Purpose::generate)
     return Conflict{fmt::format("{} is a GAN, for which that is not supported", spec.model),
                     "remove train.sync"};
@@ -59,19 +56,13 @@ Result<void> read_sync(yaml::Fields& train, TrainSpec& out) {
   return {};
 }
 
-Result<void> check_sync(const TrainSpec& spec, const Engine& engine, Communicator& comm) {
+Result<void> check_sync(const TrainSpec& spec, Communicator& comm) {
   if (!spec.sync) return {};
-  const auto refuse = [](const char* what, const char* hint) {
-    return fail(Error{
-        .kind = ErrorKind::usage, .what = fmt::format("train.sync is set, and {}", what), .hint = hint});
-  };
-  if (comm.elastic() != nullptr)
-    return refuse("the run is elastic: the steps that a rank took by itself would be lost with it",
-                  "remove elastic or train.sync");
-  if (engine.gradient_slices().empty())
-    return refuse("a GPU was found: it is supported on CPUs only so far",
-                  "set train.device to cpu, or remove train.sync");
-  return {};
+  if (comm.elastic() == nullptr) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = "train.sync is set, and the run is elastic: the steps that a rank took by itself "
+                            "would be lost with it",
+                    .hint = "remove elastic or train.sync"});
 }
 
 std::string text_of(const std::optional<SyncSpec>& sync) {

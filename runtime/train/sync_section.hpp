@@ -12,7 +12,7 @@ namespace dlrun::runtime {
 Result<void> read_sync(yaml::Fields& train, TrainSpec& out);
 
 /// Of ranks that have met.
-Result<void> check_sync(const TrainSpec& spec, const Engine& engine, Communicator& comm);
+Result<void> check_sync(const TrainSpec& spec, Communicator& comm);
 
 /// "every 8 steps", "every 8 steps, from 30 epochs on"; "none"
 std::string text_of(const std::optional<SyncSpec>& sync);

@@ -261,13 +261,8 @@ Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
     return {};
   }
   out.parameter_server = TRY(read_parameter_server_section(*node, train.path("parameter-server")));
-  if (!choice.is_auto() && !choice.is("parameter-server"))
-    return yaml::error_at(*node, fmt::format("train.parameter-server is set, and {}", choice.text()),
-                          "keep one of the two");
-  if (out.allreduce.dtype == CommDtype::f32) return {};
-  return yaml::error_at(*node,
-                        fmt::format("train.parameter-server sends f32, and train.allreduce.dtype asks for {}",
-                                    name_of(out.allreduce.dtype)),
+  if (choice.is_auto() || choice.is("parameter-server")) return {};
+  return yaml::error_at(*node, fmt::format("train.parameter-server is set, and {}", choice.text()),
                         "keep one of the two");
 }
 
@@ -414,13 +409,9 @@ Result<void> read_target(Fields& train, TrainSpec& out) {
   return yaml::error_at(*stop, "train.stop-at needs accuracy or loss", "write stop-at: {accuracy: 0.92}");
 }
 
-// What needs classes, or a GPU, does not go with targets.
+// What needs classes does not go with targets.
 Result<void> check_targets(Fields& train, const TrainSpec& spec) {
   if (!spec.measure) return {};
-  if (spec.device == TrainSpec::Device::cuda)
-    return yaml::error_at(*train.find("device"),
-                          "data with targets are supported on CPUs only, and train.device is cuda",
-                          "set train.device to cpu");
   if (spec.stop_at_accuracy && !spec.measure->is_labels())
     return yaml::error_at(*train.find("stop-at"),
                           fmt::format("train.stop-at.accuracy needs answers that are right or wrong, and "

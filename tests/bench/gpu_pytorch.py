@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""gpu_pytorch.py MODEL eager|compile BATCH STEPS [cpu]: images a second of PyTorch training a torchvision model on one GPU, at
-its usual best: bf16 autocast, channels_last, cuDNN's own choice by timing, synthetic images that stay on the GPU. As ranks
+"""gpu_pytorch.py MODEL eager|compile BATCH STEPS [cpu]: images a second of PyTorch training a torchvision model, or cosmoflow, on
+one GPU, at its usual best: bf16 autocast, channels_last, cuDNN's own choice by timing, synthetic images that stay on the GPU. As ranks
 (RANK, WORLD_SIZE: torchrun, or another starter) a rank per GPU with DistributedDataParallel, and the images a second of all.
 Prints a line of JSON when the first step is done, and one at the end. Needs a PyTorch with CUDA, and torchvision; the peer of
-tests/bench/gpu_resnet50, gpu_ranks and gpu_scaling. With cpu the small network of pytorch_rank.py on processors over gloo, to
+tests/bench/gpu_resnet50, gpu_cosmoflow, gpu_ranks and gpu_scaling. With cpu the small network of pytorch_rank.py on processors over gloo, to
 try these benchmarks where there is no GPU.
 
 gpu_pytorch.py sum [captured]: as ranks, the sum of floats over the ranks by NCCL, a line of JSON a size; with captured, too,
@@ -51,8 +51,22 @@ def seconds_of(body, times):
     return begin.elapsed_time(end) / 1000
 
 
+def cosmoflow():
+    """As runtime/models/cosmoflow.cpp has it."""
+    layers, channels = [], 4
+    for filters in (32, 64, 128, 256, 512):
+        layers += [torch.nn.Conv3d(channels, filters, 3, padding=1), torch.nn.LeakyReLU(0.3), torch.nn.MaxPool3d(2)]
+        channels = filters
+    layers.append(torch.nn.Flatten())
+    for inputs, outputs in ((512 * 4 ** 3, 128), (128, 64)):
+        layers += [torch.nn.Linear(inputs, outputs), torch.nn.LeakyReLU(0.3), torch.nn.Dropout(0.5)]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(64, 4))
+
+
 def network(name):
     """The network and the shape of its images."""
+    if name == "cosmoflow":
+        return cosmoflow(), (4, 128, 128, 128)
     if not ON_GPU:
         import pytorch_rank
         return pytorch_rank.network(), (1, 28, 28)
@@ -65,14 +79,16 @@ def train(model_name, mode, batch, steps):
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(1)
     model, shape = network(model_name)
-    model = model.to(DEVICE).to(memory_format=torch.channels_last)
+    volumes = len(shape) == 4
+    channels_last = torch.channels_last_3d if volumes else torch.channels_last
+    model = model.to(DEVICE).to(memory_format=channels_last)
     if RANKS > 1:
         model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[RANK] if ON_GPU else None,
                                                           gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    loss_of = torch.nn.CrossEntropyLoss()
-    images = torch.randn(batch, *shape, device=DEVICE).to(memory_format=torch.channels_last)
-    labels = torch.randint(0, 1000 if ON_GPU else 10, (batch,), device=DEVICE)
+    loss_of = torch.nn.MSELoss() if volumes else torch.nn.CrossEntropyLoss()
+    images = torch.randn(batch, *shape, device=DEVICE).to(memory_format=channels_last)
+    labels = torch.rand(batch, 4, device=DEVICE) if volumes else torch.randint(0, 1000 if ON_GPU else 10, (batch,), device=DEVICE)
     run = torch.compile(model) if mode == "compile" else model
 
     def step():

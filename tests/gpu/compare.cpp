@@ -45,6 +45,10 @@ void compare_loss(const BatchResult& cpu, const BatchResult& gpu, const BatchRes
   };
   check("loss", cpu.loss_sum, gpu.loss_sum, noise.loss_sum);
   check("the generator's loss", cpu.generator_loss_sum, gpu.generator_loss_sum, noise.generator_loss_sum);
+  const TargetSums &left = cpu.target_sums, &right = gpu.target_sums, &other = noise.target_sums;
+  check("absolute error", left.absolute, right.absolute, other.absolute);
+  check("root of the squared error", std::sqrt(left.squared), std::sqrt(right.squared),
+        std::sqrt(other.squared));
 }
 
 Tolerance allowed_in(Precision precision) {
@@ -157,6 +161,16 @@ Result<void> compare_repetition(Engine& gpu, const std::vector<std::vector<float
   return gpu.status();
 }
 
+// A number near zero may fall to the other side.
+void compare_answers(const BatchResult& cpu, const BatchResult& gpu) {
+  expect(std::abs(cpu.correct - gpu.correct) <= 1,
+         fmt::format("{} right answers on the CPU, {} on the GPU", cpu.correct, gpu.correct));
+  const TargetSums &left = cpu.target_sums, &right = gpu.target_sums;
+  expect(std::abs(left.found - right.found) <= 1 && std::abs(left.marked - right.marked) <= 1,
+         fmt::format("{} labels found of {} on the CPU, {} of {} on the GPU", left.found, left.marked,
+                     right.found, right.marked));
+}
+
 void step(Subject& subject, const Case& of, double disturbance, BatchResult& result) {
   fill(subject.engine, 1, of.input.classes, disturbance);
   result = subject.engine.train_batch(5, {});
@@ -203,6 +217,9 @@ void fill(Engine& engine, std::uint64_t batch_number, std::int64_t classes, doub
     rows[i] = static_cast<float>(mix(batch_number, i) >> 40) * 0x1p-24F * 2 - 1;
   for (std::size_t i = 0; i < rows.size() && disturbance > 0; ++i)
     rows[i] *= static_cast<float>(1 + disturbance * (mix(batch_number + 1, i) % 2 == 0 ? 1 : -1));
+  const std::span<float> targets = engine.targets();
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    targets[i] = static_cast<float>(mix(batch_number, i + 55) >> 40) * 0x1p-24F;
   const std::span<std::int32_t> labels = engine.labels();
   const auto among = static_cast<std::uint64_t>(std::min<std::int64_t>(classes, 7));
   for (std::size_t i = 0; i < labels.size(); ++i)
@@ -241,9 +258,7 @@ Result<void> compare(const CudaLibrary& library, const Case& of, Precision preci
   const double worst = TRY(compare_tensors(cpu, disturbed, gpu, allowed.tensor));
   const BatchResult evaluated = cpu.engine.evaluate_batch();
   compare_loss(evaluated, gpu.engine.evaluate_batch(), evaluated, allowed.loss * 20 * of.deep, "evaluation");
-  if (by_hand)
-    expect(std::abs(left.correct - right.correct) <= 1,
-           fmt::format("{} right answers on the CPU, {} on the GPU", left.correct, right.correct));
+  if (by_hand) compare_answers(left, right);
   TRY(compare_repetition(gpu.engine, cpu.before, of.rate));
   fmt::print("{} {}: worst tensor at {:.0f} % of its limit, {} KiB\n", name_of(precision), of.name,
              100 * worst, gpu.engine.memory_bytes() >> 10);

@@ -37,6 +37,7 @@ Result<Graph> graph_of(const InputShape& input, const Body& body) {
 
 const std::vector<Case>& operator_cases();  // and models that classify
 const std::vector<Case>& norm_sum_cases();  // of batch norms that are done with the sum behind them
+const std::vector<Case>& science_cases();   // of volumes, and of targets in place of labels
 const std::vector<Case>& sequence_cases();  // of tokens
 const std::vector<Case>& gan_cases();       // what GANs are made of, and GANs
 

@@ -76,7 +76,7 @@ int main(int count, char** values) {
     if (chosen("bytes")) report("bytes", compare_bytes(*library, precision));
     if (chosen("optimizers")) report("optimizers", compare_optimizers(*library, precision));
     for (const std::vector<Case>* cases :
-         {&operator_cases(), &norm_sum_cases(), &sequence_cases(), &gan_cases()})
+         {&operator_cases(), &norm_sum_cases(), &science_cases(), &sequence_cases(), &gan_cases()})
       for (const Case& of : *cases)
         if (chosen(of.name)) report(of.name, compare(*library, of, precision));
   }

@@ -58,6 +58,14 @@ class SumsTraining(Trainings):
                 losses = self.losses(count, ALONE, f" as {dtype}, in parallel with the backward pass", allreduce={"dtype": dtype})
                 self.assert_near(losses, peers, 0.02)
 
+    def test_parameter_servers_on_the_hosts_train_as_nccl_alone(self):
+        for count in WORLDS:
+            peers = self.losses(count, ALONE, "gradients are summed on the GPUs by NCCL")
+            for server, dtype, share in (({"servers": 1}, "f32", 0.01), ({"placement": "split"}, "bf16", 0.02)):
+                losses = self.losses(count, ALONE, "gradients go through the host, to parameter servers", allreduce={"dtype": dtype},
+                                     **{"parameter-server": server})
+                self.assert_near(losses, peers, share)
+
     def test_a_16_bit_dtype_between_nodes_trains_as_f32(self):
         count = WORLDS[-1]
         peers = self.losses(count, ALONE, "gradients are summed on the GPUs by NCCL")

@@ -41,7 +41,7 @@ constexpr std::array kAlgorithms = {
                        .run = recursive_halving_doubling},
     AllreduceAlgorithm{.name = "ring", .suits = always, .run = ring_allreduce},
     AllreduceAlgorithm{.name = "hierarchical", .dtypes = Dtypes::all, .make = make_hierarchical_allreduce},
-    AllreduceAlgorithm{.name = "parameter-server"},
+    AllreduceAlgorithm{.name = "parameter-server", .dtypes = Dtypes::all},
     AllreduceAlgorithm{.name = "mpi"},
 };
 

@@ -24,10 +24,11 @@ class Scratch {
   std::vector<std::byte> memory_;
 };
 
-/// An array and the rank that adds it up: its parameter server.
+/// An array, the rank that adds it up, its parameter server, and the dtype in which it travels.
 struct ServedPiece {
   std::span<float> data;
   int server = 0;
+  CommDtype dtype = CommDtype::f32;
 };
 
 /// Each server adds its pieces in the order of the ranks and sends the sums to all (M. Li et al., "Scaling

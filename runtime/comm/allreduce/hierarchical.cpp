@@ -30,6 +30,7 @@ class Border {
     const std::lock_guard lock(mutex_);
     if (!done && !failure_) failure_ = std::move(done).error();
   }
+  CommDtype dtype() const { return dtype_; }
   // What crosses, now or later, ends.
   void close() { across_->give_up(); }
   std::optional<Error> failure() const {
@@ -75,6 +76,8 @@ class HierarchicalAllreduce final : public DeviceAllreduce {
       TRY(sum_piece(data + at, std::min(maximum, count - at), stream));
     return {};
   }
+
+  bool is_exact() const override { return border_.dtype() == CommDtype::f32; }
 
   Result<void> check() override {
     TRY(node_->state());

@@ -45,7 +45,7 @@ Result<void> NodeSums::serve(std::span<const ServedPiece> pieces, Scratch& scrat
     const int number = groups_.number_of[static_cast<std::size_t>(piece.server)];
     borders.push_back(whole_for(number, piece.data.size()));
     inside_.reduce_scatter(piece.data, borders.back(), CommDtype::f32);
-    if (number == number_) own.push_back({piece.data, place_of(groups_.across, piece.server)});
+    if (number == number_) own.push_back({piece.data, place_of(groups_.across, piece.server), piece.dtype});
   }
   if (!own.empty()) TRY(parameter_server_allreduce(across_, own, scratch));
   for (std::size_t i = 0; i < pieces.size(); ++i) inside_.allgather(pieces[i].data, borders[i]);

@@ -1,38 +1,50 @@
-// Means over windows, NHWC. Backward gathers, so that the sums have one order: the same bits in every run.
+// Means over windows of images or volumes. Backward gathers, so that the sums have one order: the same bits
+// in every run.
 #include "runtime/cuda/plugin/pack.hpp"
 #include "runtime/cuda/plugin/window.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
-// 1 over the pixels that a window's mean is over: all of the window, or those inside the image.
-__device__ inline float share_of(const Sizes& s, int row, int column, bool counts_padding) {
-  if (counts_padding) return 1.0F / static_cast<float>(s.window * s.window);
-  const int top = row * s.stride - s.padding, left = column * s.stride - s.padding;
-  const int height = min(top + s.window, s.in_height) - max(top, 0);
-  const int width = min(left + s.window, s.in_width) - max(left, 0);
-  return 1.0F / static_cast<float>(height * width);
+// Of a side of the window at that place: how much lies inside.
+template <class S>
+__device__ inline int inside(const S& s, int place, int extent) {
+  const int begin = place * s.stride - s.padding;
+  return min(begin + s.window, extent) - max(begin, 0);
 }
 
-template <class P>
-void means(Device& device, P* to, const P* from, Sizes s, bool counts_padding) {
+// 1 over the pixels that a window's mean is over: all of the window, or those inside the image.
+template <class Window>
+__device__ inline float share_of(const Sizes& s, const Window& at, bool counts_padding) {
+  if (counts_padding) return 1.0F / static_cast<float>(s.window * s.window);
+  return 1.0F / static_cast<float>(inside(s, at.row, s.in_height) * inside(s, at.column, s.in_width));
+}
+template <class Window>
+__device__ inline float share_of(const VolumeSizes& s, const Window& at, bool counts_padding) {
+  if (counts_padding) return 1.0F / static_cast<float>(s.window * s.window * s.window);
+  return 1.0F / static_cast<float>(inside(s, at.plane, s.in_depth) * inside(s, at.row, s.in_height) *
+                                   inside(s, at.column, s.in_width));
+}
+
+template <class P, class S>
+void means(Device& device, P* to, const P* from, S s, bool counts_padding) {
   for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
-    const PackPlace window = place_out(s, i);
+    const auto window = place_out(s, i);
     float sum[P::kSize] = {};
     for_pixels(s, window, [&](int pack, int) {
       const P seen = from[pack];
       for (int k = 0; k < P::kSize; ++k) sum[k] += number(seen.of[k]);
     });
-    const float share = share_of(s, window.row, window.column, counts_padding);
+    const float share = share_of(s, window, counts_padding);
     P out;
     for (int k = 0; k < P::kSize; ++k) put(out.of[k], sum[k] * share);
     to[i] = out;
   });
 }
 
-template <class P>
-void gather(Device& device, P* to, const P* grad, Sizes s, bool counts_padding, bool adds) {
+template <class P, class S>
+void gather(Device& device, P* to, const P* grad, S s, bool counts_padding, bool adds) {
   for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
     float sum[P::kSize] = {};
@@ -40,8 +52,8 @@ void gather(Device& device, P* to, const P* grad, Sizes s, bool counts_padding, 
       const P before = to[i];
       for (int k = 0; k < P::kSize; ++k) sum[k] = number(before.of[k]);
     }
-    for_windows(s, place_in(s, i), [&](const Reach& reach) {
-      const float share = share_of(s, reach.row, reach.column, counts_padding);
+    for_windows(s, place_in(s, i), [&](const auto& reach) {
+      const float share = share_of(s, reach, counts_padding);
       const P dy = grad[reach.pack];
       for (int k = 0; k < P::kSize; ++k) sum[k] += number(dy.of[k]) * share;
     });
@@ -66,8 +78,9 @@ class WindowAverage final : public Operator {
     by_type(device, [&](auto zero) {
       by_pack<decltype(zero)>(node_.channels, [&](auto pack) {
         using P = decltype(pack);
-        means(device, static_cast<P*>(to), static_cast<const P*>(from), Sizes(node_, P::kSize),
-              counts_padding_);
+        by_sizes(node_, P::kSize, [&](const auto& sizes) {
+          means(device, static_cast<P*>(to), static_cast<const P*>(from), sizes, counts_padding_);
+        });
       });
     });
   }
@@ -79,8 +92,10 @@ class WindowAverage final : public Operator {
     by_type(device, [&](auto zero) {
       by_pack<decltype(zero)>(node_.channels, [&](auto pack) {
         using P = decltype(pack);
-        gather(device, static_cast<P*>(in.gradient), static_cast<const P*>(grad), Sizes(node_, P::kSize),
-               counts_padding_, adds);
+        by_sizes(node_, P::kSize, [&](const auto& sizes) {
+          gather(device, static_cast<P*>(in.gradient), static_cast<const P*>(grad), sizes, counts_padding_,
+                 adds);
+        });
       });
     });
   }

@@ -1,4 +1,6 @@
 // See passes.hpp. f32 means f32: no TF32 unless it is asked for; where it is, timing chooses.
+#include <algorithm>
+
 #include "runtime/cuda/plugin/convolution_passes.hpp"
 
 namespace dlrun::cuda {
@@ -89,29 +91,36 @@ std::optional<cublasLtMatmulAlgo_t> faster(Device& device, const Product& produc
 bool is_product(const Device& device, const Geometry& g) {
   const auto filters = static_cast<std::size_t>(g.channels * g.in_channels);
   return g.window == 1 && g.window_width == 1 && g.stride == 1 && g.padding == 0 && g.padding_width == 0 &&
-         filters * device.size() % Product::kAlignment == 0;
+         g.planes.window == 1 && filters * device.size() % Product::kAlignment == 0;
 }
 
 }  // namespace
 
 Geometry Geometry::of(const DlrunCudaNode& node) {
-  return {node.in_channels, node.in_height,    node.in_width, node.channels, node.height,       node.width,
-          node.window,      node.window_width, node.stride,   node.padding,  node.padding_width};
+  const Planes planes = Planes::of(node);
+  return {node.in_channels, node.in_height / planes.in, node.in_width,
+          node.channels,    node.height / planes.out,   node.width,
+          node.window,      node.window_width,          node.stride,
+          node.padding,     node.padding_width,         planes};
 }
 
 Geometry Geometry::turned(const DlrunCudaNode& node) {
-  return {node.channels, node.height,       node.width,  node.in_channels, node.in_height,    node.in_width,
-          node.window,   node.window_width, node.stride, node.padding,     node.padding_width};
+  return {node.channels, node.height,       node.width,  node.in_channels, node.in_height,     node.in_width,
+          node.window,   node.window_width, node.stride, node.padding,     node.padding_width, Planes{}};
 }
 
 std::string Geometry::text() const {
   return "a convolution of " + std::to_string(in_channels) + "x" + std::to_string(in_height) + "x" +
          std::to_string(in_width) + " to " + std::to_string(channels) + " filters of " +
          std::to_string(window) + "x" + std::to_string(window_width) + " stride " + std::to_string(stride) +
-         " padding " + std::to_string(padding) + "x" + std::to_string(padding_width);
+         " padding " + std::to_string(padding) + "x" + std::to_string(padding_width) + planes.text();
 }
 
-Passes::Passes(Device& device, const Geometry& geometry, const Arrays& arrays) : name_(geometry.text()) {
+Passes::Passes(Device& device, const Geometry& geometry, const Arrays& arrays)
+    : name_(geometry.text()),
+      depth_(device, geometry.planes, geometry.in_height * geometry.in_width, geometry.in_channels) {
+  for (Stream* stream : {&device.main, &device.side})
+    stream->plane_bytes = std::max(stream->plane_bytes, depth_.bytes());
   describe(device, geometry);
   if (is_product(device, geometry)) describe_products(device, geometry);
   const std::string key = name_ + prepared(arrays);
@@ -137,13 +146,14 @@ void Passes::describe(Device& device, const Geometry& g) {
   check(cudnnCreateTensorDescriptor(&y_), name_);
   check(cudnnCreateFilterDescriptor(&w_), name_);
   check(cudnnCreateConvolutionDescriptor(&conv_), name_);
-  check(cudnnSetTensor4dDescriptor(x_, CUDNN_TENSOR_NHWC, type, n(device.batch), n(g.in_channels),
-                                   n(g.in_height), n(g.in_width)),
+  const int images = n(device.batch * g.planes.out), in_channels = n(g.in_channels * g.planes.window);
+  check(cudnnSetTensor4dDescriptor(x_, CUDNN_TENSOR_NHWC, type, images, in_channels, n(g.in_height),
+                                   n(g.in_width)),
         name_);
-  check(cudnnSetTensor4dDescriptor(y_, CUDNN_TENSOR_NHWC, type, n(device.batch), n(g.channels), n(g.height),
-                                   n(g.width)),
-        name_);
-  check(cudnnSetFilter4dDescriptor(w_, type, CUDNN_TENSOR_NHWC, n(g.channels), n(g.in_channels), n(g.window),
+  check(
+      cudnnSetTensor4dDescriptor(y_, CUDNN_TENSOR_NHWC, type, images, n(g.channels), n(g.height), n(g.width)),
+      name_);
+  check(cudnnSetFilter4dDescriptor(w_, type, CUDNN_TENSOR_NHWC, n(g.channels), in_channels, n(g.window),
                                    n(g.window_width)),
         name_);
   check(cudnnSetConvolution2dDescriptor(conv_, n(g.padding), n(g.padding_width), n(g.stride), n(g.stride), 1,
@@ -156,15 +166,21 @@ void Passes::describe(Device& device, const Geometry& g) {
 void Passes::describe_products(const Device& device, const Geometry& g) {
   using Size = Product::Size;
   constexpr auto kTurned = Product::Lies::turned, kPlain = Product::Lies::plain;
-  const std::int64_t pixels = device.batch * g.height * g.width;
+  const std::int64_t pixels = device.batch * g.planes.out * g.height * g.width;
   products_.reset(new Products{{device, Size{g.channels, pixels, g.in_channels, kTurned, kPlain}, name_},
                                {device, Size{g.in_channels, g.channels, pixels, kPlain, kTurned}, name_},
                                {device, Size{g.in_channels, pixels, g.channels, kPlain, kPlain}, name_}});
 }
 
-void Passes::choose(Device& device, const Arrays& arrays) {
+void Passes::choose(Device& device, const Arrays& given) {
   Memory rooms;
   void* room = rooms.device(kWorkspace, "timing convolutions");
+  Arrays arrays = given;
+  if (depth_.copies()) {
+    void* const planes = rooms.device(depth_.bytes(), "the planes of a volume");
+    if (arrays.x != nullptr) arrays.x = planes;
+    if (arrays.dx != nullptr) arrays.dx = planes, arrays.into = Into::fresh;
+  }
   if (arrays.forward()) choose_forward(device, arrays, room);
   if (arrays.weights()) choose_weights(device, arrays, room);
   if (arrays.data()) choose_data(device, arrays, room);
@@ -222,7 +238,15 @@ void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
                               best.milliseconds, room, device.main.workspace_bytes);
 }
 
-void Passes::forward(Device& device, const void* x, const void* w, void* y, Into into) const {
+// x, or a copy with the planes of its windows side by side.
+const void* Passes::in_planes(const Stream& stream, const void* x) const {
+  if (!depth_.copies()) return x;
+  depth_.spread(stream.stream, x, stream.planes);
+  return stream.planes;
+}
+
+void Passes::forward(Device& device, const void* volume, const void* w, void* y, Into into) const {
+  const void* const x = in_planes(device.main, volume);
   if (by_.forward_product)
     return check(products_->forward.run(device.main, *by_.forward_product, {w, x, y}, prior(into)), name_);
   check(cudnnConvolutionForward(device.main.dnn, &kOne, x_, x, w_, w, conv_, by_.forward,
@@ -230,7 +254,8 @@ void Passes::forward(Device& device, const void* x, const void* w, void* y, Into
         name_);
 }
 
-void Passes::weights(const Stream& stream, const void* x, const void* dy, void* dw, Into into) const {
+void Passes::weights(const Stream& stream, const void* volume, const void* dy, void* dw, Into into) const {
+  const void* const x = in_planes(stream, volume);
   if (by_.weights_product)
     return check(products_->weights.run(stream, *by_.weights_product, {x, dy, dw}, prior(into)), name_);
   check(cudnnConvolutionBackwardFilter(stream.dnn, &kOne, x_, x, y_, dy, conv_, by_.weights, stream.workspace,
@@ -239,6 +264,12 @@ void Passes::weights(const Stream& stream, const void* x, const void* dy, void* 
 }
 
 void Passes::data(Device& device, const void* w, const void* dy, void* dx, Into into) const {
+  if (!depth_.copies()) return data_of_images(device, w, dy, dx, into);
+  data_of_images(device, w, dy, device.main.planes, Into::fresh);
+  depth_.gather(device.stream, device.main.planes, dx, into == Into::sum);
+}
+
+void Passes::data_of_images(Device& device, const void* w, const void* dy, void* dx, Into into) const {
   if (by_.data_product)
     return check(products_->data.run(device.main, *by_.data_product, {w, dy, dx}, prior(into)), name_);
   check(

@@ -1,8 +1,10 @@
 // The three passes of one convolution over cuDNN, NHWC, or over cuBLASLt where it is a product of matrices.
-// Each is timed, inside a graph as a step runs it, in every algorithm that repeats its bits, and the fastest
-// is kept; layers of one shape share what was found. It owns no tensor.
+// Over a volume it is one over images, whose channels are those of all planes of a window. Each is timed,
+// inside a graph as a step runs it, in every algorithm that repeats its bits, and the fastest is kept; layers
+// of one shape share what was found. It owns no tensor.
 #pragma once
 
+#include "runtime/cuda/plugin/depth_windows.hpp"
 #include "runtime/cuda/plugin/product.hpp"
 
 namespace dlrun::cuda {
@@ -11,6 +13,8 @@ struct Geometry {
   std::int64_t in_channels, in_height, in_width;
   std::int64_t channels, height, width;  // of the output
   std::int64_t window, window_width, stride, padding, padding_width;
+  Planes planes;  // its heights are those of a plane
+  std::int64_t weights() const { return channels * in_channels * planes.window * window * window_width; }
   static Geometry of(const DlrunCudaNode& node);
   static Geometry turned(const DlrunCudaNode& node);  // from the node's output to its input
   std::string text() const;
@@ -47,6 +51,8 @@ class Passes {
     Product forward, weights, data;
   };
 
+  const void* in_planes(const Stream& stream, const void* x) const;
+  void data_of_images(Device& device, const void* w, const void* dy, void* dx, Into into) const;
   void describe(Device& device, const Geometry& geometry);
   void describe_products(const Device& device, const Geometry& geometry);
   void choose(Device& device, const Arrays& arrays);
@@ -55,6 +61,7 @@ class Passes {
   void choose_data(Device& device, const Arrays& arrays, void* room);
 
   std::string name_;
+  DepthWindows depth_;
   cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;
   cudnnFilterDescriptor_t w_ = nullptr;
   cudnnConvolutionDescriptor_t conv_ = nullptr;

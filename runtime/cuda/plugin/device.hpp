@@ -113,11 +113,14 @@ struct Stream {
   cublasLtHandle_t products = nullptr;  // the same for all streams
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
+  void* planes =
+      nullptr;  // where a convolution over a volume has its planes side by side (depth_windows.hpp)
+  std::size_t plane_bytes = 0;
 };
 
 constexpr std::int64_t kBiasSplits = 64;
 constexpr unsigned kTensorSplits = 64;
-constexpr std::size_t kResults = 3;  // loss, correct, the generator's loss
+constexpr std::size_t kResults = 7;  // loss, correct, the generator's loss, and the four sums of targets
 
 struct Device {
   cudaStream_t stream = nullptr;  // main.stream
@@ -138,6 +141,7 @@ struct Device {
   Rows input;
   std::int32_t* labels = nullptr;
   std::int32_t* mixed = nullptr;  // where labels are mixed: another of each row, then the weights as floats
+  float* targets = nullptr;       // where the plan has them
   std::uint64_t* keys = nullptr;
   float* partial = nullptr;             // kBiasSplits sums of each channel of the widest bias
   void* attention_workspace = nullptr;  // workspace of all layers of attention

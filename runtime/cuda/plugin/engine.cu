@@ -22,8 +22,10 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   make_rows();
   check(cudaDeviceSynchronize(), "clearing memory");
   make_operators(plan);
-  for (Stream* stream : {&device_.main, &device_.side})
+  for (Stream* stream : {&device_.main, &device_.side}) {
     stream->workspace = device_.memory.device(stream->workspace_bytes, "workspace of convolutions");
+    stream->planes = device_.memory.device(stream->plane_bytes, "the planes of volumes");
+  }
   // Timing left something there, and a parameter that no loss depends on is to have a gradient of zero.
   check(cudaMemset(device_.gradients, 0, plan.floats * sizeof(float)), "clearing gradients");
   check(cudaDeviceSynchronize(), "starting the GPU");
@@ -127,6 +129,11 @@ void Engine::make_rows() {
   device_.labels = static_cast<std::int32_t*>(memory.device(label_bytes(), "labels"));
   staged_labels_ = static_cast<std::int32_t*>(memory.device(label_bytes(), "the next labels"));
   host_labels_ = static_cast<std::int32_t*>(memory.pinned(label_bytes()));
+  if (plan_.targets > 0) {
+    device_.targets = static_cast<float*>(memory.device(target_bytes(), "targets"));
+    staged_targets_ = static_cast<float*>(memory.device(target_bytes(), "the next targets"));
+    host_targets_ = static_cast<float*>(memory.pinned(target_bytes()));
+  }
   if (plan_.mixes == 0) return;
   device_.mixed = static_cast<std::int32_t*>(memory.device(mixed_bytes(), "other labels"));
   staged_mixed_ = static_cast<std::int32_t*>(memory.device(mixed_bytes(), "the next other labels"));

@@ -23,6 +23,7 @@ class Engine {
   std::uint8_t* pixels();
   std::int32_t* labels();
   std::int32_t* mixed_labels();
+  float* targets();
   float* gradients() const { return host_gradients_; }
   std::size_t memory_bytes() const { return device_.memory.bytes(); }
 
@@ -31,6 +32,7 @@ class Engine {
   DlrunCudaResult end();
   void apply(const float* factors, float kept, float scale, float clip);
   void swap_averages();
+  void average_state(const DlrunCudaSum& sum, std::size_t ranks);
   void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
   void next_scores(std::int64_t position, float* scores);
   void profile(float* milliseconds);
@@ -55,6 +57,9 @@ class Engine {
   std::size_t row_bytes() const;
   std::size_t label_bytes() const;
   std::size_t mixed_bytes() const { return static_cast<std::size_t>(plan_.batch) * 2 * sizeof(float); }
+  std::size_t target_bytes() const {
+    return static_cast<std::size_t>(plan_.batch * plan_.targets) * sizeof(float);
+  }
   void await_staged();
   void take_rows();
   void keep_keys(const std::uint64_t* keys);
@@ -66,7 +71,7 @@ class Engine {
   void send_buckets(std::size_t node);
   void join_sums();
   void issue(DlrunCudaWork work);
-  void wait();
+  void wait_for(const DlrunCudaSum& sum);
   void use() const { check(cudaSetDevice(number_), "choosing the GPU"); }
   // Of the gradients, without the slots behind them.
   std::size_t gradient_count() const { return plan_.floats - plan_.spare; }
@@ -80,6 +85,7 @@ class Engine {
   void *host_rows_ = nullptr, *staged_rows_ = nullptr;
   std::int32_t *host_labels_ = nullptr, *staged_labels_ = nullptr;
   std::int32_t *host_mixed_ = nullptr, *staged_mixed_ = nullptr;  // where the plan mixes
+  float *host_targets_ = nullptr, *staged_targets_ = nullptr;     // where the plan has them
   float* host_gradients_ = nullptr;
   std::uint64_t* host_keys_ = nullptr;
   double* host_result_ = nullptr;

@@ -12,7 +12,7 @@ class GroupedConvolution final : public Operator {
  public:
   GroupedConvolution(Device& device, const DlrunCudaNode& node, std::size_t index)
       : node_(node), out_(index), one_(of_one_group(node)) {
-    weights_ = one_.channels * one_.in_channels * one_.window * one_.window_width;
+    weights_ = one_.weights();
     x_ = workspace(device, in_pixels(device) * one_.in_channels);
     y_ = workspace(device, out_pixels(device) * one_.channels);
     dy_ = workspace(device, out_pixels(device) * one_.channels);

@@ -54,6 +54,9 @@ std::int32_t* labels(void* engine) {
 std::int32_t* mixed_labels(void* engine) {
   return rows(engine, &Engine::mixed_labels);
 }
+float* targets(void* engine) {
+  return rows(engine, &Engine::targets);
+}
 float* gradients(void* engine) {
   return of(engine).gradients();
 }
@@ -74,6 +77,9 @@ int apply(void* engine, const float* factors, float kept, float scale, float cli
 }
 int swap_averages(void* engine) {
   return guarded([&] { of(engine).swap_averages(); });
+}
+int average_state(void* engine, const DlrunCudaSum* sum, std::size_t ranks) {
+  return guarded([&] { of(engine).average_state(*sum, ranks); });
 }
 int generate(void* engine, std::size_t first, std::size_t last, const std::uint64_t* keys, float* images) {
   return guarded([&] { of(engine).generate(first, last, keys, images); });
@@ -115,6 +121,7 @@ extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cu
                                      c::pixels,
                                      c::labels,
                                      c::mixed_labels,
+                                     c::targets,
                                      c::gradients,
                                      c::memory_bytes,
                                      c::stage,
@@ -122,6 +129,7 @@ extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cu
                                      c::end,
                                      c::apply,
                                      c::swap_averages,
+                                     c::average_state,
                                      c::generate,
                                      c::next_scores,
                                      c::profile,

@@ -44,10 +44,10 @@ struct Maxima {
 };
 
 // Adds what the windows whose maximum is `pixel` pass back to it.
-template <class T, int V>
-__device__ void gather_by_argmax(const Sizes& s, const PackPlace& pixel, const Pack<T, V>* grad,
+template <class S, class Place, class T, int V>
+__device__ void gather_by_argmax(const S& s, const Place& pixel, const Pack<T, V>* grad,
                                  const Pack<std::uint8_t, V>* argmax, float (&sum)[V]) {
-  for_windows(s, pixel, [&](const Reach& reach) {
+  for_windows(s, pixel, [&](const auto& reach) {
     const Pack<std::uint8_t, V> index = argmax[reach.pack];
     const Pack<T, V> dy = grad[reach.pack];
     for (int k = 0; k < V; ++k)

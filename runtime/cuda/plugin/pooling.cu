@@ -1,12 +1,12 @@
-// Maximum and average pooling over NHWC, eight channels a thread where they divide so. Backward gathers, so
-// that the sums have one order: the same bits in every run.
+// Maximum and average pooling over images and volumes, eight channels a thread where they divide so. Backward
+// gathers, so that the sums have one order: the same bits in every run.
 #include "runtime/cuda/plugin/pool_indices.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
-template <class T, int V>
-void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* argmax, const Pack<T, V>* from, Sizes s,
+template <class T, int V, class S>
+void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* argmax, const Pack<T, V>* from, S s,
              bool relu) {
   for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
@@ -20,9 +20,9 @@ void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* argmax, cons
   });
 }
 
-template <class T, int V>
-void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* grad, const Pack<std::uint8_t, V>* argmax,
-            Sizes s, bool adds) {
+template <class T, int V, class S>
+void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* grad, const Pack<std::uint8_t, V>* argmax, S s,
+            bool adds) {
   for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
     float sum[V] = {};
@@ -62,16 +62,19 @@ class MaxPool final : public Operator {
  private:
   template <class T, int V>
   void forward_as(Device& device) const {
-    highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value),
-            reinterpret_cast<Pack<std::uint8_t, V>*>(argmax_),
-            static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), Sizes(node_, V),
-            rectifies(node_));
+    by_sizes(node_, V, [&](const auto& sizes) {
+      highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value),
+              reinterpret_cast<Pack<std::uint8_t, V>*>(argmax_),
+              static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), sizes, rectifies(node_));
+    });
   }
   template <class T, int V>
   void backward_as(Device& device, bool adds) const {
-    gather(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
-           static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
-           reinterpret_cast<const Pack<std::uint8_t, V>*>(argmax_), Sizes(node_, V), adds);
+    by_sizes(node_, V, [&](const auto& sizes) {
+      gather(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
+             static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
+             reinterpret_cast<const Pack<std::uint8_t, V>*>(argmax_), sizes, adds);
+    });
   }
 
   DlrunCudaNode node_;

@@ -159,7 +159,8 @@ class Stem final : public Operator {
 bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node) {
   if (node.kind != std::string_view("convolution") || !device.half()) return false;
   if (plan.nodes[node.inputs[0]].kind != std::string_view("input")) return false;
-  if (node.stride != kStride || node.window < 3 || node.in_channels != kImage) return false;
+  if (node.stride != kStride || node.window < 3 || node.in_channels != kImage || node.in_depth != 0)
+    return false;
   const Layout layout(node);
   return (layout.taps == 2 || layout.taps == 4) && device.batch * layout.pixels() < INT32_MAX;
 }

@@ -29,6 +29,10 @@ void average_weights(float* average, const float* values, std::size_t length, fl
            [=] __device__(std::int64_t i) { average[i] = kept * average[i] + (1 - kept) * values[i]; });
 }
 
+void divide(float* numbers, std::size_t count, float by, cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(count), [=] __device__(std::int64_t i) { numbers[i] /= by; });
+}
+
 void swap_weights(float* average, float* values, std::size_t length, cudaStream_t stream) {
   for_each(stream, static_cast<std::int64_t>(length), [=] __device__(std::int64_t i) {
     const float value = values[i];
@@ -77,6 +81,11 @@ std::int32_t* Engine::mixed_labels() {
   return host_mixed_;
 }
 
+float* Engine::targets() {
+  await_staged();
+  return host_targets_;
+}
+
 void Engine::stage() {
   use();
   check(cudaStreamWaitEvent(copies_, taken_, 0), "sending a batch");
@@ -87,6 +96,9 @@ void Engine::stage() {
   if (host_mixed_ != nullptr)
     check(cudaMemcpyAsync(staged_mixed_, host_mixed_, mixed_bytes(), cudaMemcpyHostToDevice, copies_),
           "sending other labels");
+  if (host_targets_ != nullptr)
+    check(cudaMemcpyAsync(staged_targets_, host_targets_, target_bytes(), cudaMemcpyHostToDevice, copies_),
+          "sending targets");
   check(cudaEventRecord(staged_, copies_), "sending a batch");
 }
 
@@ -98,6 +110,8 @@ void Engine::take_rows() {
   copy(const_cast<void*>(rows), staged_rows_, row_bytes(), cudaMemcpyDeviceToDevice);
   copy(device_.labels, staged_labels_, label_bytes(), cudaMemcpyDeviceToDevice);
   if (device_.mixed != nullptr) copy(device_.mixed, staged_mixed_, mixed_bytes(), cudaMemcpyDeviceToDevice);
+  if (device_.targets != nullptr)
+    copy(device_.targets, staged_targets_, target_bytes(), cudaMemcpyDeviceToDevice);
   check(cudaEventRecord(taken_, device_.stream), "taking a batch");
 }
 
@@ -186,22 +200,25 @@ void Engine::begin(DlrunCudaWork work, const std::uint64_t* keys) {
 }
 
 // A peer that died leaves sums that never end: so the host asks for it while it waits.
-void Engine::wait() {
-  if (sum_.lost == nullptr) return check(cudaStreamSynchronize(device_.stream), "a step");
+void Engine::wait_for(const DlrunCudaSum& sum) {
+  if (sum.lost == nullptr) return check(cudaStreamSynchronize(device_.stream), "a step");
   bool lost = false;
   for (cudaError_t now = cudaStreamQuery(device_.stream); now != cudaSuccess;
        now = cudaStreamQuery(device_.stream)) {
     if (now != cudaErrorNotReady) check(now, "a step");
-    if (!lost && sum_.lost(sum_.context) != 0) lost = true;
+    if (!lost && sum.lost(sum.context) != 0) lost = true;
     std::this_thread::yield();
   }
-  if (lost || sum_.lost(sum_.context) != 0) throw Failure("a peer was lost");
+  if (lost || sum.lost(sum.context) != 0) throw Failure("a peer was lost");
 }
 
 DlrunCudaResult Engine::end() {
   use();
-  wait();
-  return {host_result_[0], static_cast<std::int64_t>(host_result_[1]), host_result_[2]};
+  wait_for(sum_);
+  return {host_result_[0], static_cast<std::int64_t>(host_result_[1]),
+          host_result_[2], host_result_[3],
+          host_result_[4], host_result_[5],
+          host_result_[6]};
 }
 
 void Engine::next_scores(std::int64_t position, float* scores) {
@@ -227,6 +244,22 @@ void Engine::swap_averages() {
   if (plan_.averages == 0) return;
   swap_weights(device_.state[plan_.state_slots - 1], device_.values, gradient_count(), device_.stream);
   stale_ = true;
+}
+
+// The sums of all ranks are the same bits, so their means are.
+void Engine::average_state(const DlrunCudaSum& sum, std::size_t ranks) {
+  use();
+  const auto average = [&](float* numbers, std::size_t count) {
+    if (count == 0) return;
+    if (sum.sum(sum.context, numbers, count, device_.stream) != 0)
+      throw Failure("averaging the ranks' weights failed");
+    divide(numbers, count, static_cast<float>(ranks), device_.stream);
+  };
+  average(device_.values, gradient_count());
+  for (std::size_t slot = 0; slot < plan_.state_slots; ++slot) average(device_.state[slot], gradient_count());
+  average(device_.statistics, plan_.statistics);
+  stale_ = true;
+  wait_for(sum);
 }
 
 void Engine::profile(float* milliseconds) {

@@ -11,9 +11,7 @@ namespace dlrun::cuda {
 class WeightGradient {
  public:
   WeightGradient(Device& device, const DlrunCudaNode& node)
-      : node_(node),
-        count_(node.channels * node.in_channels * node.window * node.window_width),
-        array_(allocate(device)) {}
+      : node_(node), count_(Geometry::of(node).weights()), array_(allocate(device)) {}
 
   void* array() const { return array_; }  // what the pass writes; null where the weights are frozen
 

@@ -117,6 +117,19 @@ TEST_CASE("servers add in the order of the ranks, each its pieces, to the bits o
     }
 }
 
+TEST_CASE("in 16 bits servers round a term and a sum once, and all ranks have the same bits") {
+  for (const auto& [dtype, tolerance] :
+       {std::pair{CommDtype::bf16, std::ldexp(1.02, -7)}, {CommDtype::f16, std::ldexp(1.02, -10)}})
+    check(
+        [of = dtype](Transport& link, std::span<float> data, Scratch& scratch) {
+          const std::size_t third = data.size() / 3;
+          const std::vector<ServedPiece> pieces{{data.first(third), 0, of},
+                                                {data.subspan(third), link.size() - 1, of}};
+          return parameter_server_allreduce(link, pieces, scratch);
+        },
+        tolerance);
+}
+
 TEST_CASE("at a barrier nobody goes on before all have come") {
   for (const int ranks : {1, 2, 3, 6, 8})
     for (const SendIsDone done : {SendIsDone::at_once, SendIsDone::when_received}) {

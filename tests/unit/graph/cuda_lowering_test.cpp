@@ -42,7 +42,7 @@ void check_against_cpu(const char* model, const InputShape& shape) {
     CHECK(info.role == cpu->tensors()[i].role);
     if (info.role == TensorInfo::Role::parameter) {
       const DeviceOrder& order = flat.orders[layout.place(i).owner];
-      REQUIRE(order.filters * order.channels * order.pixels == info.elements());
+      REQUIRE(order.filters * order.channels * order.planes * order.pixels == info.elements());
     }
     if (info.role == TensorInfo::Role::momentum) continue;
     std::vector<float> ours(info.elements()), theirs(ours.size());
@@ -74,8 +74,8 @@ TEST_CASE("every model of images and texts has a form on a GPU") {
   for (const Model& model : models()) {
     const std::string name(model.name);
     CAPTURE(name);
-    if (name == "cosmoflow") continue;  // of volumes
     InputShape shape{3, 299, 299, 10};
+    if (name == "cosmoflow") shape = {.channels = 4, .height = 32, .width = 32, .depth = 32, .targets = 4};
     if (name == "mnist-cnn") shape = {};
     if (model.purpose == Purpose::generate) shape = {3, 64, 64, 10};
     if (model.purpose == Purpose::continue_text) shape = token_sequences(16, 50257);
@@ -94,20 +94,37 @@ TEST_CASE("what a GPU has no form of is refused by name, before a device is aske
   CHECK(flat.error().kind == dlrun::ErrorKind::unavailable);
 }
 
-TEST_CASE("volumes and targets have no form on a GPU yet") {
-  InputShape shape{4, 16, 16, 10};
-  shape.depth = 16;
-  CHECK(lower(fuse(cosmoflow(shape).value()), {}).error().text() ==
-        "model 'cosmoflow': a convolution over a volume has no form on a GPU\n  hint: write device: cpu");
-  shape.depth = 0, shape.targets = 2;
-  CHECK(lower(fuse(hep_cnn(shape).value()), {}).error().text() ==
-        "model 'hep-cnn': a target loss of numbers has no form on a GPU\n  hint: write device: cpu");
+TEST_CASE("a volume's height counts all of its planes, and windows are told how many there are") {
+  const InputShape shape{.channels = 2, .height = 8, .width = 9, .depth = 12, .targets = 2};
+  const CudaPlan flat = flat_of("cosmoflow", shape);
+  CHECK(flat.nodes[0].height == 12 * 8);
+  const DlrunCudaNode &convolution = *nodes_of(flat, "convolution")[0],
+                      &pool = *nodes_of(flat, "max_pool")[0];
+  CHECK(convolution.in_depth == 12);
+  CHECK(convolution.depth == 12);
+  CHECK(convolution.height == 12 * 8);
+  CHECK(pool.in_depth == 12);
+  CHECK(pool.depth == 6);
+  CHECK(pool.height == 6 * 4);
+  CHECK(pool.width == 4);
+  const DlrunCudaNode& first_vector = *nodes_of(flat, "fully_connected")[0];
+  CHECK(first_vector.in_depth == 0);
+  CHECK(first_vector.in_channels == 32 * 6 * 4 * 4);
+}
+
+TEST_CASE("a batch norm does not join the pooling of a volume behind it") {
+  GraphBuilder g("mine", {.channels = 2, .height = 8, .width = 8, .classes = 2, .depth = 8});
+  const Value x = g.batch_norm("norm", g.convolution("c", g.input(), {.filters = 8, .kernel = 1}));
+  g.softmax_cross_entropy(g.fully_connected("last", g.max_pool(x, {}), 2));
+  const CudaPlan flat = lower(fuse(std::move(g).finish().value()), {}).value();
+  CHECK(nodes_of(flat, DLRUN_CUDA_NORM_POOL).empty());
 }
 
 TEST_CASE("a model's state on a GPU is the CPU's: names, shapes, first values, Adam's means") {
   check_against_cpu("dcgan", {3, 32, 32, 10});
   check_against_cpu("cosmogan", {1, 32, 32, 10});
   check_against_cpu("mnist-cnn", {});
+  check_against_cpu("cosmoflow", {.channels = 2, .height = 8, .width = 8, .depth = 8, .targets = 2});
 }
 
 TEST_CASE("weights go into the device's order and back") {
@@ -116,6 +133,26 @@ TEST_CASE("weights go into the device's order and back") {
   std::vector<float> device(12), back(12);
   to_device(order, plain, device);
   CHECK(device == std::vector<float>{0, 10, 20, 1, 11, 21, 100, 110, 120, 101, 111, 121});
+  to_plain(order, device, back);
+  CHECK(back == plain);
+}
+
+TEST_CASE("filters over volumes have the channels of all planes of a pixel side by side") {
+  // Numbers tell filter, channel, plane and pixel.
+  const DeviceOrder order{.filters = 2, .channels = 2, .pixels = 2, .planes = 3};
+  std::vector<float> plain, wanted;
+  for (const int filter : {0, 1000})
+    for (const int channel : {0, 100})
+      for (const int plane : {0, 10, 20})
+        for (const int pixel : {0, 1}) plain.push_back(static_cast<float>(filter + channel + plane + pixel));
+  for (const int filter : {0, 1000})
+    for (const int pixel : {0, 1})
+      for (const int plane : {0, 10, 20})
+        for (const int channel : {0, 100})
+          wanted.push_back(static_cast<float>(filter + channel + plane + pixel));
+  std::vector<float> device(plain.size()), back(plain.size());
+  to_device(order, plain, device);
+  CHECK(device == wanted);
   to_plain(order, device, back);
   CHECK(back == plain);
 }

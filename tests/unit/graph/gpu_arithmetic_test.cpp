@@ -63,6 +63,38 @@ TEST_CASE("a pixel is reached by the windows that have it, as the same of their 
   CHECK(down == up);
 }
 
+TEST_CASE("a voxel is reached by the windows of a volume that have it, as the same of their voxels") {
+  // Of 4x5x3 voxels, windows of 3x3x3 two apart with a padding of 1: 2x3x2 of them.
+  DlrunCudaNode node{};
+  node.channels = 16, node.in_depth = 4, node.in_height = 4 * 5, node.in_width = 3;
+  node.depth = 2, node.height = 2 * 3, node.width = 2, node.window = 3, node.stride = 2, node.padding = 1;
+  const cuda::VolumeSizes s(node, 8);
+  CHECK(s.packs_in(2) == 2 * 4 * 5 * 3 * 2);
+  CHECK(s.packs_out(2) == 2 * 2 * 3 * 2 * 2);
+  std::map<int, int> seen;  // pack of the input: which of the window's voxels
+  // Of the second volume the window at plane 1, row 0, column 1, first pack: planes 1..3, rows -1..1, columns
+  // 1..3.
+  cuda::for_pixels(s, {1, 1, 0, 1, 0}, [&](int pack, int voxel) { seen[pack] = voxel; });
+  const auto at = [](int plane, int row, int column) { return (((4 + plane) * 5 + row) * 3 + column) * 2; };
+  std::map<int, int> wanted;
+  for (int z = 0; z < 3; ++z)
+    for (int y = 1; y < 3; ++y)
+      for (int x = 0; x < 2; ++x) wanted[at(1 + z, y - 1, 1 + x)] = (z * 3 + y) * 3 + x;
+  CHECK(seen == wanted);
+  std::set<std::array<int, 3>> down, up;  // pack of the input, of the output, which voxel
+  for (int pack = 0; pack < s.packs_out(2); ++pack)
+    cuda::for_pixels(s, cuda::place_out(s, pack), [&](int from, int voxel) {
+      down.insert({from, pack, voxel});
+    });
+  for (int pack = 0; pack < s.packs_in(2); ++pack)
+    cuda::for_windows(s, cuda::place_in(s, pack), [&](const cuda::VolumeReach& reach) {
+      const cuda::VolumePlace place = cuda::place_out(s, reach.pack);
+      CHECK((place.plane == reach.plane && place.row == reach.row && place.column == reach.column));
+      up.insert({pack, reach.pack, reach.pixel});
+    });
+  CHECK(down == up);
+}
+
 TEST_CASE("an image's places in the plain order") {
   // Two images of three channels and two pixels: r0 g0 b0 r1 g1 b1 on the device, r0 r1 g0 g1 b0 b1 plain.
   const cuda::ImageOrder order{3, 2};

@@ -23,6 +23,34 @@ Job job_of(int world, const std::optional<SyncSpec>& sync) {
   return out;
 }
 
+// A device that sums by itself: here over the ranks' threads.
+class SummingDevice final : public FakeEngine, private DeviceReducing {
+ public:
+  explicit SummingDevice(Communicator& comm) : FakeEngine(small_shape, 8), comm_(comm) {}
+  DeviceReducing* reducing() override { return this; }
+
+  bool sums_alone = false, rounds = false;
+  int averages = 0;
+
+ private:
+  void set_sums(Sums sums) override { sums_alone = sums == Sums::alone; }
+  Result<double> seconds_of_sums() override { return 0.0; }
+  bool averages_state() const override { return !rounds; }
+  Result<void> average_state(int ranks) override {
+    ++averages;
+    for (std::size_t i = 0; i < tensors().size(); ++i) {
+      std::vector<float> values(tensors()[i].elements());
+      TRY(read_tensor(i, values));
+      TRY(comm_.allreduce(values));
+      for (float& value : values) value /= static_cast<float>(ranks);
+      TRY(write_tensor(i, values));
+    }
+    return {};
+  }
+
+  Communicator& comm_;
+};
+
 }  // namespace
 
 TEST_CASE("ranks that average after some steps end with the same bits, which are others than after each") {
@@ -100,6 +128,28 @@ TEST_CASE("a run that is interrupted before its first local step goes on with th
   for (const auto& rank : parts.run()) CHECK(rank.position.step == 3);
   parts.stop_at.reset();
   CHECK(same_bits(parts.run()[0].statistics, whole.run()[0].statistics));
+}
+
+TEST_CASE(
+    "a device that sums by itself sums no gradients in local steps, and averages where it rounds nothing") {
+  for (const bool rounds : {false, true})
+    on_ranks(2, [&](Communicator& comm) {
+      SummingDevice device(comm);
+      device.rounds = rounds;
+      LocalSteps local({.every = 2}, 203, device, comm);
+      REQUIRE(local.begin().has_value());
+      CHECK(device.sums_alone);
+      std::vector<float> weights(160, static_cast<float>(comm.rank()));
+      REQUIRE(device.write_tensor(0, weights).has_value());
+      local.add({.totals = {.rows = 3}, .requests = {}});
+      const auto all = local.average();
+      REQUIRE(all.has_value());
+      CHECK(all->totals.rows == 6);
+      CHECK_FALSE(local.differs());
+      REQUIRE(device.read_tensor(0, weights).has_value());
+      CHECK(same_bits(weights, std::vector<float>(160, 0.5F)));
+      CHECK(device.averages == (rounds ? 0 : 1));
+    });
 }
 
 TEST_CASE("checkpoints wait for the end of an interval") {

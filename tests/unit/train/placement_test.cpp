@@ -86,4 +86,5 @@ TEST_CASE("the table shows bytes a server, for people and for the record") {
   CHECK(lines[1] == "  server 0 on rank 0: 2 tensors or parts, 2.000 MB");
   CHECK(lines[2] == "  server 1 on rank 2: 1 tensors or parts, 2.000 MB");
   CHECK(to_json(seen, Placement::greedy)["servers"][1]["bytes"] == 2'000'000);
+  CHECK(loads(slices, 2, 4, CommDtype::bf16)[1].bytes == 1'000'000);
 }
