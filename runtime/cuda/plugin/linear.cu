@@ -2,6 +2,7 @@
 // with the trunk of a residual network, and on the way back GELU's derivative and the bias's gradient.
 #include "runtime/cuda/plugin/gelu.hpp"
 #include "runtime/cuda/plugin/sequence_product.hpp"
+#include "runtime/cuda/plugin/tensor_group.hpp"
 
 namespace dlrun::cuda {
 namespace {
@@ -20,7 +21,7 @@ class Linear final : public Operator {
                      {.x = device.tensors[node_.inputs[0]].value,
                       .w = device.weights(node_.weight),
                       .y = out.value,
-                      .bias = has_bias() ? device.weights(node_.bias) : nullptr,
+                      .bias = adds_bias(node_) ? device.weights(node_.bias) : nullptr,
                       .added = node_.input_count > 1 ? device.tensors[node_.inputs[1]].value : nullptr,
                       .inner = value_of(device, node_.inner)});
   }
@@ -31,16 +32,25 @@ class Linear final : public Operator {
       claim(device.tensors[node_.inputs[1]]);  // its gradient is there: the sum passes it
     if (node_.inner != DLRUN_CUDA_NOWHERE && !out.gradient_is_inner)
       gelu_by_tanh_back(device, out.gradient, value_of(device, node_.inner), out.elements);
+    // The last term of a gradient is summed over the tensor group beside the product of the weights.
+    const bool last_term = in.is_group_term && in.gradient != nullptr && in.first_reader == out_;
+    if (last_term) data(device, in, out);
+    if (last_term) start_group_sum(device, in);
     if (node_.learning != DLRUN_CUDA_FROZEN)
       product_.weights(device, in.value, out.gradient, device.gradients + node_.weight,
                        has_bias() ? device.gradients + node_.bias : nullptr,
                        node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
-    if (in.gradient == nullptr) return;
-    product_.data(device, device.weights(node_.weight), out.gradient, in.gradient, claim(in),
-                  value_of(device, node_.input_inner));
+    if (in.gradient != nullptr && !last_term) data(device, in, out);
   }
 
  private:
+  void data(Device& device, Tensor& in, const Tensor& out) const {
+    product_.data(device, device.weights(node_.weight), out.gradient, in.gradient, claim(in),
+                  value_of(device, node_.input_inner));
+  }
+  static bool adds_bias(const DlrunCudaNode& node) {
+    return node.bias != DLRUN_CUDA_NOWHERE && (node.facts & DLRUN_CUDA_LEAVES_TERMS) == 0;
+  }
   static SequenceProduct::Size size_of(const Device& device, const DlrunCudaNode& node) {
     using Then = SequenceProduct::Size::Then;
     const auto then = [](std::size_t inner) {
@@ -51,6 +61,7 @@ class Linear final : public Operator {
             .outputs = node.channels,
             .learned = 0,
             .bias = node.bias == DLRUN_CUDA_NOWHERE ? runtime::Bias::none : runtime::Bias::learned,
+            .added_bias = adds_bias(node) ? runtime::Bias::learned : runtime::Bias::none,
             .then = then(node.inner),
             .before = then(node.input_inner)};
   }

@@ -32,8 +32,8 @@ int create(const DlrunCudaPlan* plan, int device, void** engine) {
 void destroy(void* engine) {
   delete static_cast<Engine*>(engine);
 }
-int connect(void* engine, const DlrunCudaSum* sum) {
-  return guarded([&] { of(engine).connect(sum == nullptr ? DlrunCudaSum{} : *sum); });
+int connect(void* engine, const DlrunCudaPeers* peers) {
+  return guarded([&] { of(engine).connect(*peers); });
 }
 // The rows, or null with a text where the device has failed.
 template <class T>
