@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 256;
 // Sums of blocks, then that of all, then the factor.
-constexpr unsigned kParts = 1024, kOwn = kParts, kFactor = kParts + 1;
+constexpr unsigned kParts = 1024, kSum = kParts, kFactor = kParts + 1;
 
 __device__ double over_block(double sum) {
   __shared__ double warps[kThreads / 32];
@@ -46,7 +46,7 @@ __global__ void add_parts(double* parts) {
   double sum = 0;
   for (unsigned part = threadIdx.x; part < kParts; part += kThreads) sum += parts[part];
   sum = over_block(sum);
-  if (threadIdx.x == 0) parts[kOwn] = sum;
+  if (threadIdx.x == 0) parts[kSum] = sum;
 }
 
 __global__ void find_factor(double* factor, const double* sums, std::size_t ranks, double scale,
@@ -77,7 +77,7 @@ double* GradientNorm::all(Device& device, std::size_t ranks) {
 }
 
 const double* GradientNorm::own() const {
-  return parts_ + kOwn;
+  return parts_ + kSum;
 }
 
 void GradientNorm::sum_squares(Device& device, std::size_t count) {
