@@ -15,9 +15,10 @@ import trainings
 
 SETTINGS = {"model": {"name": "small", "transformer": {"layers": 2, "heads": 4, "features": 128, "context": 64}}, "batch": 16, "epochs": 1,
             "schedule": {"decay": "none"}, "precision": "f32"}
-BOUNDS = {"f32": 2e-3, "bf16": 2e-2}  # of a loss, in its own size, within a hundred steps
+BOUNDS = {"f32": 1e-4, "bf16": 1e-2}  # of a loss, in its own size, within a hundred steps
 LOSSES = ("loss", "epoch_loss", "validation_loss")
-# So that a step is long beside what the hosts do: between their messages a killed rank is the launcher's to notice.
+# A step is long beside what the hosts do, between whose messages a killed rank is the launcher's to notice; and a term is summed in
+# two halves.
 LONG_STEPS = {"model": {"name": "wide", "transformer": {"layers": 4, "heads": 8, "features": 512, "context": 64}}, "batch": 64}
 
 
@@ -76,11 +77,12 @@ class Parallel(trainings.Trainings):
         self.assertLess(worst, BOUNDS[precision])
 
     def test_a_tensor_group_comes_to_the_losses_of_one_gpu(self):
-        for precision in ("f32", "bf16"):
+        together = {"clip-norm": 1, "accumulate": 2}
+        for precision, more in (("f32", together), ("bf16", together), ("f32", LONG_STEPS)):
             self.setUp()
-            peers = self.one(precision=precision, **{"clip-norm": 1, "accumulate": 2})
+            peers = self.one(**{"precision": precision, **more})
             self.setUp()
-            ours = self.two("tensor", "tensor groups sum on the GPUs by NCCL", precision=precision, **{"clip-norm": 1, "accumulate": 2})
+            ours = self.two("tensor", "tensor groups sum on the GPUs by NCCL", **{"precision": precision, **more})
             self.assert_near(ours, peers, precision)
 
     def test_sharded_state_has_the_bits_of_replicated_state(self):

@@ -14,8 +14,18 @@ class Linear final : public Operator {
     if (node.input_inner != DLRUN_CUDA_NOWHERE && product_.gives_inner())
       device.tensors[node.inputs[0]].gradient_is_inner = true;
   }
+  // What it gives is a term of a sum over the tensor group: the first half of it is summed beside the product
+  // of the second, where that pays.
+  void give_term(Device& device) {
+    SequenceProduct::Size size = size_of(device, node_);
+    const std::int64_t bytes = size.rows * size.outputs * static_cast<std::int64_t>(device.size());
+    if (size.rows % 2 != 0 || bytes < kShortTerm || node_.input_count > 1) return;
+    size.rows /= 2;
+    half_.emplace(device, size, name_of(node_));
+  }
 
   void forward(Device& device, Mode) override {
+    if (half_) return forward_by_halves(device);
     const Tensor& out = device.tensors[out_];
     product_.forward(device,
                      {.x = device.tensors[node_.inputs[0]].value,
@@ -44,6 +54,22 @@ class Linear final : public Operator {
   }
 
  private:
+  static constexpr std::int64_t kShortTerm = std::int64_t{8} << 20;
+
+  void forward_by_halves(Device& device) {
+    Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
+    const std::int64_t count = out.elements / 2, inputs = in.elements / 2;
+    for (std::int64_t half = 0; half < 2; ++half) {
+      const auto at = [&](void* rows, std::int64_t numbers) {
+        return static_cast<char*>(rows) + static_cast<std::size_t>(half * numbers) * device.size();
+      };
+      half_->forward(device, {.x = at(in.value, inputs),
+                              .w = device.weights(node_.weight),
+                              .y = at(out.value, count),
+                              .bias = adds_bias(node_) ? device.weights(node_.bias) : nullptr});
+      start_group_sum(device, out, half * count, count);
+    }
+  }
   void data(Device& device, Tensor& in, const Tensor& out) const {
     product_.data(device, device.weights(node_.weight), out.gradient, in.gradient, claim(in),
                   value_of(device, node_.input_inner));
@@ -76,12 +102,18 @@ class Linear final : public Operator {
   DlrunCudaNode node_;
   std::size_t out_;
   SequenceProduct product_;
+  std::optional<SequenceProduct> half_;  // of half of the rows
 };
 
 }  // namespace
 
 OperatorPtr make_linear(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
-  return std::make_unique<Linear>(device, plan.nodes[index], index);
+  auto made = std::make_unique<Linear>(device, plan.nodes[index], index);
+  const std::size_t next = index + 1;
+  const bool is_term = next < plan.count && plan.nodes[next].inputs[0] == index &&
+                       std::string_view(plan.nodes[next].kind) == "tensor_sum";
+  if (is_term) made->give_term(device);
+  return made;
 }
 
 }  // namespace dlrun::cuda

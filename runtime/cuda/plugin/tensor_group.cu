@@ -1,5 +1,5 @@
-// The operators of a divided model that stand between its layers: both change numbers where they lie. A
-// gradient is summed beside the product of the weights that follows on main.
+// The operators of a divided model that stand between its layers: both change numbers where they lie. Linear
+// layers start these sums themselves, beside the product that follows on main.
 #include "runtime/cuda/plugin/pointwise.hpp"
 #include "runtime/cuda/plugin/tensor_group.hpp"
 
@@ -26,7 +26,9 @@ class TensorSum final : public Operator {
   TensorSum(const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {}
   void forward(Device& device, Mode) override {
     const Tensor& out = device.tensors[out_];
-    sum_over_group(device, out.value, out.elements, device.half(), device.stream);
+    Tensor& in = device.tensors[node_.inputs[0]];
+    if (!in.group_sum_runs) sum_over_group(device, out.value, out.elements, device.half(), device.stream);
+    finish_group_sum(device, in);
   }
   void backward(Device& device) override { pass_back(device, node_, device.tensors[out_]); }
 
@@ -62,15 +64,24 @@ __global__ void each_slice(const DlrunCudaOwned* slices, Move move) {
     move(slice.offset + i, slice.state + i);
 }
 
-}  // namespace
-
-void start_group_sum(Device& device, Tensor& tensor) {
+void start_sum(Device& device, Tensor& tensor, void* data, std::int64_t count) {
   if (device.peers->tensor_sum == nullptr) return;
   check(cudaEventRecord(device.term, device.main.stream), "a sum beside");
   check(cudaStreamWaitEvent(device.group_stream, device.term, 0), "a sum beside");
-  sum_over_group(device, tensor.gradient, tensor.elements, device.half(), device.group_stream);
+  sum_over_group(device, data, count, device.half(), device.group_stream);
   check(cudaEventRecord(device.group_summed, device.group_stream), "a sum beside");
   tensor.group_sum_runs = true;
+}
+
+}  // namespace
+
+void start_group_sum(Device& device, Tensor& tensor) {
+  start_sum(device, tensor, tensor.gradient, tensor.elements);
+}
+
+void start_group_sum(Device& device, Tensor& tensor, std::int64_t first, std::int64_t count) {
+  char* const value = static_cast<char*>(tensor.value) + static_cast<std::size_t>(first) * device.size();
+  start_sum(device, tensor, value, count);
 }
 
 void finish_group_sum(Device& device, Tensor& tensor) {

@@ -19,8 +19,11 @@ class CommonGradients {
   float* room_ = nullptr;
 };
 
-// Starts the sum of a tensor's gradient over the group beside main, and waits for it there.
+// Starts the sum of a tensor's gradient over the group beside main.
 void start_group_sum(Device& device, Tensor& tensor);
+// The same of a part of its value, from `first` on.
+void start_group_sum(Device& device, Tensor& tensor, std::int64_t first, std::int64_t count);
+// Main waits for what was started.
 void finish_group_sum(Device& device, Tensor& tensor);
 
 }  // namespace dlrun::cuda
