@@ -43,7 +43,8 @@ TEST_CASE("a rank's GPU has the part of the state that its CPU would have, with 
   for (const Graph& whole : {gpt_like(41), llama_like(), fully_connected_model()})
     for (const int part : {0, 1}) {
       const auto cpu = compile(split_graph(whole, {part, 2}).value(), options).value();
-      const StateLayout layout = part_of(whole, part, 2, options).layout;
+      const CudaPlan flat = part_of(whole, part, 2, options);
+      const StateLayout& layout = flat.layout;
       REQUIRE(layout.tensors().size() == cpu->tensors().size());
       for (std::size_t i = 0; i < layout.tensors().size(); ++i) {
         const TensorInfo& info = layout.tensors()[i];
@@ -52,6 +53,8 @@ TEST_CASE("a rank's GPU has the part of the state that its CPU would have, with 
         CHECK(info.shape == cpu->tensors()[i].shape);
         CHECK(info.held == cpu->tensors()[i].held);
         CHECK(info.held_by == cpu->tensors()[i].held_by);
+        const DeviceOrder& order = flat.orders[layout.place(i).owner];
+        CHECK(order.filters * order.channels * order.pixels == info.elements());
         if (info.role == TensorInfo::Role::momentum) continue;
         std::vector<float> ours(info.elements()), theirs(ours.size());
         layout.first_values(i, options.seed, ours);
