@@ -164,6 +164,17 @@ TEST_CASE("ranks have parts of the optimizer's state that make the whole, at row
         CAPTURE(info.name);
         const DeviceOrder& order = flat.orders[flat.layout.place(i).owner];
         CHECK(info.elements() % (order.channels * order.pixels) == 0);
+        if (info.elements() == 0) continue;
+        // Its first number, in the arena of the state and in the whole parameter.
+        const TensorBox box = info.boxes().front();
+        const auto row = static_cast<std::size_t>(box.first[0]);
+        const std::size_t in_arena = flat.layout.slice(flat.layout.place(i).owner).offset +
+                                     row * (info.shape.size() > 1 ? order.channels * order.pixels : 1);
+        const auto own = std::find_if(flat.owned.begin(), flat.owned.end(), [&](const DlrunCudaOwned& one) {
+          return one.offset <= in_arena && in_arena < one.offset + one.length;
+        });
+        REQUIRE(own != flat.owned.end());
+        CHECK(flat.layout.place(i).offset == own->state + (in_arena - own->offset));
       }
     }
     const std::size_t all = plan_of({}).layout.floats() - kSpareSlots;
