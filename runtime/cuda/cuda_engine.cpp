@@ -27,7 +27,7 @@ class GraphOnGpu final : public CudaEngine,
         options_(options),
         plan_(std::move(plan)),
         generator_(generator_of(graph_)) {}
-  // The engine goes first: its graphs hold on to what sums.
+  // The engine goes first: its graphs hold on to who sums.
   ~GraphOnGpu() override {
     if (engine_ != nullptr) library_.table().destroy(engine_);
   }
@@ -50,6 +50,8 @@ class GraphOnGpu final : public CudaEngine,
         .state_slots = options_.optimizer.traits->state.size() + (options_.average ? 1 : 0),
         .averages = options_.average ? 1 : 0,
         .floats = layout().floats(),
+        .state_floats = layout().state_floats(),
+        .owned = plan_.owned.empty() ? nullptr : plan_.owned.data(),
         .spare = kSpareSlots,
         .statistics = layout().statistic_floats(),
         .rng_keys = plan_.random_uses.size(),
@@ -102,7 +104,7 @@ class GraphOnGpu final : public CudaEngine,
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
     const DlrunCudaWork work = batch_ == Batch::last ? DLRUN_CUDA_TRAIN : DLRUN_CUDA_ACCUMULATE;
     const BatchResult result = run(work, keys_of(step), "a training step");
-    for (std::size_t bucket = 0; on_bucket && !sum_ && bucket < plan_.buckets.size(); ++bucket)
+    for (std::size_t bucket = 0; on_bucket && !sums_itself() && bucket < plan_.buckets.size(); ++bucket)
       on_bucket(bucket);
     return result;
   }
@@ -118,7 +120,9 @@ class GraphOnGpu final : public CudaEngine,
     return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
   }
   GanEngine* gan() override { return generator_ ? this : nullptr; }
-  LanguageEngine* language() override { return vocabulary() > 0 ? this : nullptr; }
+  LanguageEngine* language() override {
+    return vocabulary() > 0 && !graph_.nodes.back().part ? this : nullptr;
+  }
   std::int64_t vocabulary() const override {
     const auto* const loss = std::get_if<op::VocabularyLoss>(&graph_.nodes.back().operation);
     return loss == nullptr ? 0 : loss->vocabulary;
@@ -131,7 +135,12 @@ class GraphOnGpu final : public CudaEngine,
       return fail(library_.error("cannot compute the scores of the next token"));
     return {};
   }
-  DeviceReducing* reducing() override { return sum_ ? this : nullptr; }
+  DeviceReducing* reducing() override { return sums_itself() ? this : nullptr; }
+  std::optional<std::size_t> state_part_bytes() override {
+    if (!options_.state_part) return std::nullopt;
+    const std::size_t slots = options_.optimizer.traits->state.size() + (options_.average ? 1 : 0);
+    return slots * layout().state_floats() * sizeof(float);
+  }
   DeviceAccumulating* accumulating() override { return options_.accumulate > 1 ? this : nullptr; }
   void set_batch(Batch batch) override { batch_ = batch; }
   Result<void> generate(std::span<float> images) override {
@@ -146,18 +155,23 @@ class GraphOnGpu final : public CudaEngine,
 
   Result<void> connect(std::unique_ptr<DeviceAllreduce> sum) override {
     sum_ = std::move(sum);
-    const DlrunCudaSum calls{this, sum_floats, is_lost};
-    if (library_.table().connect(engine_, &calls) != 0)
-      return fail(library_.error("the ranks' GPUs cannot be connected"));
-    return {};
+    return connect_peers();
+  }
+  Result<void> divide_state(std::unique_ptr<DeviceGroup> data) override {
+    data_ = std::move(data);
+    return connect_peers();
+  }
+  Result<void> join(std::unique_ptr<DeviceGroup> tensor) override {
+    tensor_ = std::move(tensor);
+    return connect_peers();
   }
   void set_sums(Sums sums) override {
-    const DlrunCudaSum calls{this, sum_floats, is_lost};
-    note(library_.table().connect(engine_, sums == Sums::together ? &calls : nullptr), "choosing the sums");
+    const DlrunCudaPeers calls = peers(sums);
+    note(library_.table().connect(engine_, &calls), "choosing the sums");
   }
-  bool averages_state() const override { return sum_->is_exact(); }
+  bool averages_state() const override { return sum_ != nullptr && sum_->is_exact(); }
   Result<void> average_state(int ranks) override {
-    const DlrunCudaSum calls{this, sum_floats, is_lost};
+    const DlrunCudaPeers calls = peers(Sums::together);
     if (library_.table().average_state(engine_, &calls, static_cast<std::size_t>(ranks)) != 0 && !failure_)
       failure_ = library_.error("the ranks' weights cannot be averaged");
     return status();
@@ -187,7 +201,7 @@ class GraphOnGpu final : public CudaEngine,
     std::vector<float> there(out.size());
     if (library_.table().read(engine_, arena_of(index), layout().place(index).offset, there.size(),
                               there.data()) != 0)
-      return fail(library_.error(fmt::format("tensor '{}' cannot be read", tensors()[index].name)));
+      return fail(failure_or(fmt::format("tensor '{}' cannot be read", tensors()[index].name)));
     to_plain(order_of(index), there, out);
     return {};
   }
@@ -197,7 +211,7 @@ class GraphOnGpu final : public CudaEngine,
     to_device(order_of(index), values, there);
     if (library_.table().write(engine_, arena_of(index), layout().place(index).offset, there.size(),
                                there.data()) != 0)
-      return fail(library_.error(fmt::format("tensor '{}' cannot be written", tensors()[index].name)));
+      return fail(failure_or(fmt::format("tensor '{}' cannot be written", tensors()[index].name)));
     return {};
   }
 
@@ -275,14 +289,71 @@ class GraphOnGpu final : public CudaEngine,
             {result.absolute, result.squared, result.found, result.marked}};
   }
 
+  // Whether gradients are summed over the ranks on the device.
+  bool sums_itself() const { return sum_ != nullptr || data_ != nullptr; }
+
+  Result<void> connect_peers() {
+    const DlrunCudaPeers calls = peers(Sums::together);
+    if (library_.table().connect(engine_, &calls) != 0)
+      return fail(library_.error("the ranks' GPUs cannot be connected"));
+    return {};
+  }
+  DlrunCudaPeers peers(Sums sums) {
+    DlrunCudaPeers out{};
+    out.context = this;
+    if (sums == Sums::together && sum_) out.sum = sum_floats;
+    if (sums == Sums::together && data_) {
+      out.ranks = static_cast<std::size_t>(data_->ranks());
+      out.scatter = scatter_bucket, out.gather = gather_values, out.exchange = exchange_over_data;
+    }
+    if (tensor_) {
+      out.tensor_ranks = static_cast<std::size_t>(tensor_->ranks());
+      out.tensor_sum = sum_over_tensor, out.tensor_exchange = exchange_over_tensor;
+    }
+    if (sums_itself() || tensor_) out.lost = is_lost;
+    return out;
+  }
+
+  static GraphOnGpu& of(void* context) { return *static_cast<GraphOnGpu*>(context); }
   static int sum_floats(void* context, float* data, std::size_t count, void* stream) {
-    auto& self = *static_cast<GraphOnGpu*>(context);
-    return self.keep(self.sum_->sum(data, count, stream));
+    return of(context).keep(of(context).sum_->sum(data, count, stream));
   }
+  static int scatter_bucket(void* context, float* gradients, std::size_t bucket, void* stream) {
+    GraphOnGpu& self = of(context);
+    return self.keep(self.data_->reduce_scatter(gradients + self.layout().buckets()[bucket].offset,
+                                                self.layout().borders()[bucket], stream));
+  }
+  static int gather_values(void* context, float* values, void* stream) {
+    GraphOnGpu& self = of(context);
+    return self.keep(self.data_->together([&]() -> Result<void> {
+      for (std::size_t bucket = 0; bucket < self.layout().buckets().size(); ++bucket)
+        TRY(self.data_->allgather(values + self.layout().buckets()[bucket].offset,
+                                  self.layout().borders()[bucket], stream));
+      return {};
+    }));
+  }
+  static int exchange_over_data(void* context, const void* mine, void* all, std::size_t bytes, void* stream) {
+    return of(context).keep(of(context).data_->exchange(mine, all, bytes, stream));
+  }
+  static int sum_over_tensor(void* context, void* data, std::size_t count, int half, void* stream) {
+    const DeviceNumber type = half != 0 ? DeviceNumber::bf16 : DeviceNumber::f32;
+    return of(context).keep(of(context).tensor_->sum(data, count, type, stream));
+  }
+  static int exchange_over_tensor(void* context, const void* mine, void* all, std::size_t bytes,
+                                  void* stream) {
+    return of(context).keep(of(context).tensor_->exchange(mine, all, bytes, stream));
+  }
+  // Each of them ends what waits on the device for its own ranks.
   static int is_lost(void* context) {
-    auto& self = *static_cast<GraphOnGpu*>(context);
-    return self.keep(self.sum_->check());
+    GraphOnGpu& self = of(context);
+    int lost = 0;
+    if (self.sum_) lost += self.keep(self.sum_->check());
+    for (const auto* group : {&self.data_, &self.tensor_})
+      if (*group) lost += self.keep((*group)->check());
+    return lost;
   }
+  // What is known of a peer says more than what the device says.
+  Error failure_or(std::string what) const { return failure_ ? *failure_ : library_.error(std::move(what)); }
   // The first failure is the reason of all that follow.
   int keep(Result<void> done) {
     if (done) return 0;
@@ -310,7 +381,11 @@ class GraphOnGpu final : public CudaEngine,
   DeviceOrder order_of(std::size_t tensor) const {
     const TensorPlace& place = layout().place(tensor);
     if (place.arena == TensorPlace::Arena::statistics) return {.channels = tensors()[tensor].elements()};
-    return plan_.orders[place.owner];
+    DeviceOrder order = plan_.orders[place.owner];
+    // Of a part of the state: some filters, or none.
+    if (place.arena == TensorPlace::Arena::state && options_.state_part)
+      order.filters = tensors()[tensor].elements() / (order.channels * order.pixels);
+    return order;
   }
 
   void note(int code, const char* what) {
@@ -322,7 +397,9 @@ class GraphOnGpu final : public CudaEngine,
   EngineOptions options_;
   CudaPlan plan_;
   std::optional<Generator> generator_;
-  std::unique_ptr<DeviceAllreduce> sum_;  // must outlive engine_, which the destructor sees to
+  // These must outlive engine_, which the destructor sees to.
+  std::unique_ptr<DeviceAllreduce> sum_;
+  std::unique_ptr<DeviceGroup> data_, tensor_;
   void* engine_ = nullptr;
   std::function<void()> work_;
   bool fresh_ = true;  // rows were filled since they were sent

@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/table.h"
 #include "runtime/engine/device_allreduce.hpp"
+#include "runtime/engine/device_group.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/engine/operator_time.hpp"
 #include "runtime/graph/graph.hpp"
@@ -36,6 +37,11 @@ class CudaEngine : public Engine {
  public:
   // From the next step on train_batch sums the gradients over the ranks by `sum`, beside backward.
   virtual Result<void> connect(std::unique_ptr<DeviceAllreduce> sum) = 0;
+  // The same where EngineOptions::state_part is set: each rank sums its part of the gradients, updates these
+  // weights and sends them to the others of the group.
+  virtual Result<void> divide_state(std::unique_ptr<DeviceGroup> data) = 0;
+  // Operators of a divided model ask this group; no step is taken before it is there.
+  virtual Result<void> join(std::unique_ptr<DeviceGroup> tensor) = 0;
   // Seconds of one sum of `count` floats by it, all ranks at once.
   struct SumTime {
     double issued, captured;  // as the host issues it; within a graph

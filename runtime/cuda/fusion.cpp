@@ -64,10 +64,20 @@ class Fusion {
     }
   }
 
+  // What is exchanged over a tensor group changes where it lies: a term becomes the sum, and on the way back
+  // the gradient of a value that all ranks have.
+  void place_group_sums() {
+    for (DlrunCudaNode& node : plan_.nodes) {
+      if (!is(node, kGroupSum) && !is(node, kGroupCopy)) continue;
+      node.facts |= DLRUN_CUDA_IN_PLACE;
+      if (read_by_[node.inputs[0]].size() == 1) node.facts |= DLRUN_CUDA_PASSES_GRADIENT;
+    }
+  }
+
   // The sum of a residual network: what its branch ends in reads the gradient and leaves it as it is, and all
   // others who read the trunk come before the branch's end. So the gradient of the sum is that of both, in
   // its place, until the trunk's other readers add to it. A linear layer right before it adds the trunk
-  // itself.
+  // itself, but not where that is a term of a sum over a tensor group.
   void pass_gradients() {
     for (std::size_t index = 0; index < plan_.nodes.size(); ++index) {
       DlrunCudaNode& sum = plan_.nodes[index];
@@ -75,7 +85,7 @@ class Fusion {
       for (std::size_t i = 0; i < 2; ++i) {
         const std::size_t branch = sum.inputs[i], trunk = sum.inputs[1 - i];
         if (!passes(index, branch, trunk)) continue;
-        if (branch + 1 == index) join_sum(index, trunk);
+        if (branch + 1 == index && is(plan_.nodes[branch], kLinear)) join_sum(index, trunk);
         sum.facts |= DLRUN_CUDA_PASSES_GRADIENT;
         break;
       }
@@ -112,10 +122,17 @@ class Fusion {
   }
 
   bool passes(std::size_t sum, std::size_t branch, std::size_t trunk) const {
-    if (!is(plan_.nodes[branch], kLinear) || read_by_[branch].size() != 1) return false;
+    const std::size_t product = product_of(branch);
+    if (!is(plan_.nodes[product], kLinear) || read_by_[branch].size() != 1) return false;
     if (plan_.nodes[branch].needs_gradient == 0 || plan_.nodes[trunk].needs_gradient == 0) return false;
     return std::all_of(read_by_[trunk].begin(), read_by_[trunk].end(),
-                       [&](std::size_t reader) { return reader == sum || reader < branch; });
+                       [&](std::size_t reader) { return reader == sum || reader < product; });
+  }
+
+  // What gives the value, or the terms of it.
+  std::size_t product_of(std::size_t branch) const {
+    const DlrunCudaNode& node = plan_.nodes[branch];
+    return is(node, kGroupSum) ? node.inputs[0] : branch;
   }
 
   // The linear layer before the sum `index` becomes the sum.
@@ -128,7 +145,8 @@ class Fusion {
     give_way(index);
   }
 
-  static constexpr const char *kNorm = "batch_norm", *kSum = "add", *kPool = "max_pool", *kLinear = "linear";
+  static constexpr const char *kNorm = "batch_norm", *kSum = "add", *kPool = "max_pool", *kLinear = "linear",
+                              *kGroupSum = "tensor_sum", *kGroupCopy = "tensor_copy";
 
   static void elide(DlrunCudaNode& node) { node.kind = DLRUN_CUDA_ELIDED, node.facts = DLRUN_CUDA_IS_ELIDED; }
   static bool rectifies(const DlrunCudaNode& node) { return node.activation != DLRUN_CUDA_NO_ACTIVATION; }
@@ -160,6 +178,7 @@ void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph, c
   fusion.fuse_sums();
   fusion.fuse_pools();
   if (options.precision == Precision::bf16) fusion.join_gelus();
+  fusion.place_group_sums();
   fusion.pass_gradients();
 }
 

@@ -57,6 +57,13 @@ std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
   return last;
 }
 
+std::size_t first_reader(const DlrunCudaPlan& plan, std::size_t index) {
+  for (std::size_t reader = index + 1; reader < plan.count; ++reader)
+    for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
+      if (plan.nodes[reader].inputs[i] == index) return reader;
+  return index;
+}
+
 std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size) {
   const auto backward_of = [&](std::size_t index) { return 2 * plan.count - 1 - index; };
   std::vector<Lifetime> out;

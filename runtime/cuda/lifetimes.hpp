@@ -16,6 +16,8 @@ using runtime::Lifetime;
 
 // The last node of the forward pass that reads `index`; itself where nobody does.
 std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index);
+// The first one.
+std::size_t first_reader(const DlrunCudaPlan& plan, std::size_t index);
 
 // Of offsets: what every library and kernel asks of an address.
 constexpr std::size_t kPackingAlignment = 256;

@@ -86,6 +86,8 @@ class Lowering {
     }
     flat.facts = facts_of(traits, node.operation, flat);
     flat.first_row = options_.rank * options_.batch;
+    flat.parts = 1;
+    if (node.part) set_part(flat, node);
     if (traits.random != Randomness::none) draw(flat, node, traits);
     if (traits.loss != LossKind::none) flat.report = report(node, traits);
     declare(node);
@@ -102,6 +104,17 @@ class Lowering {
     flat.in_depth = planes_of(from), flat.in_height = from.depth * from.height;
     flat.channels = node.shape.channels, flat.width = node.shape.width;
     flat.depth = planes_of(node.shape), flat.height = node.shape.depth * node.shape.height;
+  }
+
+  // As the CPU's plan has it, a term that all parts would give is the first one's.
+  void set_part(DlrunCudaNode& flat, const Node& node) const {
+    const NodePart& part = *node.part;
+    const bool is_table = part.form == SplitForm::vocabulary;
+    if (part.part > 0 && (is_table || part.form == SplitForm::rows)) flat.facts |= DLRUN_CUDA_LEAVES_TERMS;
+    if (!is_table) return;
+    const std::optional<TensorPart> table = parameters_of(graph_, node).front().of;
+    flat.parts = part.parts;
+    flat.first_token = table->ranges.front().first, flat.tokens = table->whole.front();
   }
 
   // Those that several operators have by their names, and all of them as they are.
@@ -191,7 +204,8 @@ class Lowering {
                          {.name = node.name + std::string(rule.part),
                           .shape = rule.shape,
                           .bound = rule.bound,
-                          .constant = rule.constant},
+                          .constant = rule.constant,
+                          .of = rule.of},
                          order_of(rule), kParameters[i]);
       plan_.nodes.back().*kParameters[i] = 0;  // known to be there; its place follows
     }

@@ -27,6 +27,7 @@ struct CudaPlan {
   std::vector<DeviceOrder> orders;       // of the parameters
   std::vector<DlrunCudaTensor> tensors;  // the layout's parameters
   std::vector<DlrunCudaBucket> buckets;  // the layout's
+  std::vector<DlrunCudaOwned> owned;     // of each bucket; none where the rank has all of the state
 };
 
 // `graph` is fused. An Error where an operator has no form on a GPU.

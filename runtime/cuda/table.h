@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 12u
+#define DLRUN_CUDA_TABLE_VERSION 13u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 // Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
@@ -27,7 +27,8 @@ enum DlrunCudaFact {
   DLRUN_CUDA_IS_ELIDED = 64,  // has no value
   // A sum: the gradients of its inputs (of what a product is added to: of that) lie where its own does, as
   // nobody needs it any more once they change.
-  DLRUN_CUDA_PASSES_GRADIENT = 128
+  DLRUN_CUDA_PASSES_GRADIENT = 128,
+  DLRUN_CUDA_LEAVES_TERMS = 256  // its bias, or positions: another rank of the tensor group adds them
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,
@@ -88,6 +89,9 @@ struct DlrunCudaNode {
   size_t weight, bias, running_mean, running_variance;
   enum DlrunCudaLearning learning;
   uint64_t needs_gradient;  // 1: the gradient of the output is wanted
+  // Of a table whose rows a tensor group divides: into how many parts, the first row here, and the rows of
+  // all parts. Else 1 part.
+  int64_t parts, first_token, tokens;
 };
 
 // A slice of the arena of gradients that is final once backward of `node` is done.
@@ -100,6 +104,13 @@ struct DlrunCudaTensor {
   size_t offset, length;
   int is_vector;  // 1: it has one dimension, as a bias has
   int decays;     // 1: it has the step's weight decay
+  int is_part;    // 1: the other ranks of the tensor group have other parts of it
+};
+
+// What of a bucket has its state of the optimizer here: where it begins in the arenas, and in those of the
+// state.
+struct DlrunCudaOwned {
+  size_t offset, length, state;
 };
 
 struct DlrunCudaPlan {
@@ -115,23 +126,39 @@ struct DlrunCudaPlan {
   const char* optimizer;  // its name in optim/list.hpp
   size_t state_slots;     // arenas of its state, and the average's
   int averages;           // 1: the last of them is an average of the weights
-  size_t floats;          // of the arenas of values, gradients and state
-  size_t spare;           // of them at the end, which an update leaves alone
-  size_t statistics;      // floats
-  size_t rng_keys;        // of a step
-  int mixes;              // 1: rows have a second label in training
-  int64_t targets;        // numbers to be told of a row; 0: it has a label alone
-  int accumulates;        // 1: DLRUN_CUDA_ACCUMULATE may be asked for
+  size_t floats;          // of the arenas of values and gradients
+  size_t state_floats;    // of those of the state
+  // By bucket, where the state is divided among ranks; else NULL.
+  const struct DlrunCudaOwned* owned;
+  size_t spare;       // of them at the end, which an update leaves alone
+  size_t statistics;  // floats
+  size_t rng_keys;    // of a step
+  int mixes;          // 1: rows have a second label in training
+  int64_t targets;    // numbers to be told of a row; 0: it has a label alone
+  int accumulates;    // 1: DLRUN_CUDA_ACCUMULATE may be asked for
   // One number per channel: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
 };
 
-// What adds slices of the gradients up over the ranks, on the device.
-struct DlrunCudaSum {
+// What is asked of the other ranks' GPUs: work on `stream` (a cudaStream_t), also while that is captured. 0,
+// or it failed. NULL: nobody is there, or has no part in it.
+struct DlrunCudaPeers {
   void* context;
-  // In place, as work on `stream` (a cudaStream_t), also while that is captured. 0, or it failed.
+  // Of ranks that have other samples: gradients are summed in place. Where the state of the optimizer is
+  // divided, `scatter` is in its place: of that bucket of an arena of gradients, the own part becomes the
+  // sum. `gather`: the own parts of all buckets of an arena of values come to all ranks. `exchange`: bytes of
+  // each rank, in the order of the ranks.
+  size_t ranks;
   int (*sum)(void* context, float* data, size_t count, void* stream);
-  // Asked while a step runs. Not 0: a peer is lost, and what waits for it on the device was told to end.
+  int (*scatter)(void* context, float* gradients, size_t bucket, void* stream);
+  int (*gather)(void* context, float* values, void* stream);
+  int (*exchange)(void* context, const void* mine, void* all, size_t bytes, void* stream);
+  // Of ranks that have other parts of the model. `half`: 1: the numbers are bf16.
+  size_t tensor_ranks;
+  int (*tensor_sum)(void* context, void* data, size_t count, int half, void* stream);
+  int (*tensor_exchange)(void* context, const void* mine, void* all, size_t bytes, void* stream);
+  // Asked while a step runs, as long as it does. Not 0: a peer is lost, and what waits for it on the device
+  // was told to end.
   int (*lost)(void* context);
 };
 
@@ -150,9 +177,9 @@ struct DlrunCudaTable {
   int (*use)(int device);  // by the calling thread, for libraries that work on its current device
   int (*create)(const struct DlrunCudaPlan* plan, int device, void** engine);
   void (*destroy)(void* engine);
-  // From the next step on the gradients of the buckets are summed by `sum`, beside backward. It must outlive
-  // the engine.
-  int (*connect)(void* engine, const struct DlrunCudaSum* sum);
+  // From the next step on the gradients of the buckets are summed with these peers, beside backward. Their
+  // context must outlive the engine.
+  int (*connect)(void* engine, const struct DlrunCudaPeers* peers);
   // Pinned rows for the host to fill, batch x channels x height x width: floats or, where the plan has pixels
   // as bytes, those (then the other is NULL); tokens are int32 in place of floats, with as many labels. Waits
   // until what was staged has left them.
@@ -175,8 +202,8 @@ struct DlrunCudaTable {
   int (*apply)(void* engine, const float* factors, float kept, float scale, float clip);
   // The weights become their averages, and these the weights.
   int (*swap_averages)(void* engine);
-  // All tensors of the state become their means over so many ranks, which all call it; `sum` adds them up.
-  int (*average_state)(void* engine, const struct DlrunCudaSum* sum, size_t ranks);
+  // All tensors of the state become their means over so many ranks, which all call it; the peers' `sum` adds them up.
+  int (*average_state)(void* engine, const struct DlrunCudaPeers* peers, size_t ranks);
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
   // channels x height x width.
   int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 #include "runtime/cuda/lowering.hpp"
 
@@ -11,6 +12,14 @@ namespace dlrun::runtime {
 namespace {
 
 static_assert(DLRUN_CUDA_SLICE_ALIGNMENT == kSliceAlignment);
+
+// Into blocks of filters: a rank's part of a parameter begins at a multiple of the alignment, too.
+Cuts cuts_of(const DeviceOrder& order) {
+  const std::size_t filter = order.channels * order.pixels;
+  if (order.filters == 1) return {};
+  const std::size_t filters = kSliceAlignment / std::gcd(kSliceAlignment, filter);
+  return {.floats = filters * filter, .axis = 0, .rows = static_cast<std::int64_t>(filters)};
+}
 
 // Calls body(place in plain layout, place on the device) for every number.
 template <class Body>
@@ -53,6 +62,7 @@ void CudaTensors::parameter(std::size_t index, Weights whose, ParameterSpec spec
   spec.node = index;
   spec.floats = order.filters * order.channels * order.planes * order.pixels;
   spec.form = "cuda";
+  spec.cuts = cuts_of(order);
   uses_.push_back({index, layout_.declare(std::move(spec)), at, whose});
   orders_.push_back(order);
 }
@@ -79,20 +89,34 @@ void CudaTensors::move(std::size_t from, std::size_t to) {
 
 void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {
   layout_.finish(*options.optimizer.traits, options.bucket_bytes,
-                 options.average ? StateLayout::Averages::kept : StateLayout::Averages::none);
+                 options.average ? StateLayout::Averages::kept : StateLayout::Averages::none,
+                 options.state_part);
   plan.layout = std::move(layout_);
   plan.orders = std::move(orders_);
   for (std::size_t index = 0; index < plan.layout.parameters().size(); ++index) {
     const Bucket& slice = plan.layout.slice(index);
     const ParameterSpec& of = plan.layout.parameters()[index];
     plan.tensors.push_back({slice.offset, slice.length, of.shape.size() == 1 ? 1 : 0,
-                            options.no_decay.covers(of.name, of.shape) ? 0 : 1});
+                            options.no_decay.covers(of.name, of.shape) ? 0 : 1, of.of ? 1 : 0});
   }
   for (std::size_t bucket = 0; bucket < plan.layout.buckets().size(); ++bucket) {
     const Bucket& of = plan.layout.buckets()[bucket];
     plan.buckets.push_back({of.offset, of.length, plan.layout.bucket_nodes()[bucket]});
   }
+  if (options.state_part) list_owned(plan, static_cast<std::size_t>(options.state_part->rank));
   place_in_nodes(plan);
+}
+
+// The state lies in the order of the buckets.
+void CudaTensors::list_owned(CudaPlan& plan, std::size_t rank) {
+  std::size_t state = 0;
+  for (std::size_t bucket = 0; bucket < plan.layout.buckets().size(); ++bucket) {
+    const std::vector<std::size_t>& borders = plan.layout.borders()[bucket];
+    const std::size_t length = borders[rank + 1] - borders[rank];
+    plan.owned.push_back({plan.layout.buckets()[bucket].offset + borders[rank], length, state});
+    state += length;
+  }
+  assert(state == plan.layout.state_floats());
 }
 
 void CudaTensors::place_in_nodes(CudaPlan& plan) const {

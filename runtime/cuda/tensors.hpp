@@ -44,6 +44,7 @@ class CudaTensors {
     Weights whose;
   };
 
+  static void list_owned(CudaPlan& plan, std::size_t rank);
   void place_in_nodes(CudaPlan& plan) const;
   bool accumulates(const CudaPlan& plan, const Use& use) const;
 

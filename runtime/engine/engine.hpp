@@ -199,7 +199,8 @@ class Engine {
   /// Whether apply() limits the norm of the gradients itself, as they are on a device.
   virtual bool clips_norm() const { return false; }
   /// The weights become their averages, and these the weights, until the next call: for evaluations. Only
-  /// where EngineOptions::average is set. A ShardedEngine does it in its part.
+  /// where EngineOptions::average is set. A ShardedEngine does it in its part; on a device, all ranks call
+  /// it.
   virtual void swap_averages() {}
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
@@ -219,8 +220,14 @@ class Engine {
   virtual DeviceAccumulating* accumulating() { return nullptr; }
   /// What it does in place of train_batch() where its model is a stage; else null.
   virtual StagedEngine* staged() { return nullptr; }
-  /// What it does besides where EngineOptions::state_part is set; else null.
+  /// What it leaves to the caller where EngineOptions::state_part is set; else null, as on a device that
+  /// divides the work of sums and updates itself.
   virtual ShardedEngine* sharded() { return nullptr; }
+  /// Bytes of the optimizer's state here, where that is a part of it.
+  virtual std::optional<std::size_t> state_part_bytes() {
+    if (ShardedEngine* const part = sharded()) return part->state_bytes();
+    return std::nullopt;
+  }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
   virtual Result<void> status() const { return {}; }
 
@@ -264,7 +271,7 @@ struct EngineOptions {
   int accumulate = 1;                        // batches per update
   Labels labels = Labels::one;               // of a row in training
   std::optional<float> average = {};         // the decay of an average of the weights (optim/average.hpp)
-  std::optional<StatePart> state_part = {};  // unset: all of the optimizer's state; set: CPUs only
+  std::optional<StatePart> state_part = {};  // unset: all of the optimizer's state
   TensorGroup* tensor_group = nullptr;       // of a model that is divided; outlives the engine
   StageLinks* stage_links = nullptr;         // of a stage of a pipeline; outlives the engine
 };

@@ -197,6 +197,7 @@ void take_part(ParameterRule& rule, const NodePart& part) {
   }
   rule.shape = of.shape();
   if (of.axis == 1) rule.channels /= part.parts;
+  if (!is_matrix) rule.channels = rule.shape[0];
   rule.of = std::move(of);
 }
 

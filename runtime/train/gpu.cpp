@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
+#include "runtime/comm/nccl/allreduce.hpp"
+#include "runtime/comm/nccl/group.hpp"
 #include "runtime/cuda/device_calls.hpp"
 #include "src/base/units.hpp"
 
@@ -30,6 +32,37 @@ Result<CudaLibrary> probe_gpu() {
   return CudaLibrary::open();
 }
 
+// Who needs NCCL is told how to do without.
+tl::unexpected<Error> needs_nccl(Error error, const std::string& key) {
+  error.what = key + ", which needs NCCL on GPUs: " + error.what;
+  if (error.kind == ErrorKind::unavailable) error.kind = ErrorKind::usage;
+  return fail(std::move(error));
+}
+
+Result<std::string> connect_state(CudaEngine& engine, Communicator& world) {
+  auto made = make_nccl_group(world, world);
+  if (!made) return needs_nccl(std::move(made).error(), "train.optimizer.state is sharded");
+  TRY(engine.divide_state(std::move(made->group)));
+  return fmt::format(
+      "each GPU gets the sums of its part of the gradients by {}, in parallel with the "
+      "backward pass, and sends the weights that it updates",
+      made->description);
+}
+
+// First the ranks that have the parts of a model, then those that have the same part.
+Result<std::string> connect_model(CudaEngine& engine, const RanksOnHosts& ranks) {
+  const std::string key = "parallel.tensor is above 1";
+  auto tensor = make_nccl_group(ranks.world, *ranks.groups.tensor());
+  if (!tensor) return needs_nccl(std::move(tensor).error(), key);
+  TRY(engine.join(std::move(tensor->group)));
+  std::string said = fmt::format("tensor groups sum on the GPUs by {}", tensor->description);
+  if (ranks.groups.data().size() == 1) return said;
+  auto data = make_nccl_allreduce(ranks.world, ranks.groups.data());
+  if (!data) return needs_nccl(std::move(data).error(), key);
+  TRY(engine.connect(std::move(data->sum)));
+  return said + ", and so do data groups, in parallel with the backward pass";
+}
+
 }  // namespace
 
 Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment) {
@@ -45,14 +78,24 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
   return out;
 }
 
-Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
+Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, const RanksOnHosts& ranks,
                                  const TrainSpec& spec, const Environment& environment) {
+  Communicator& comm = ranks.world;
   if (comm.size() == 1) return std::string();
   if (spec.parameter_server) return std::string("gradients go through the host, to parameter servers");
   const AllreduceChoice choice = TRY(choose_allreduce(environment, spec.allreduce.choice));
+  const bool is_divided = ranks.groups.tensor() != nullptr;
+  if (is_divided && !choice.is_auto())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("parallel.tensor is above 1, and {}: on GPUs all sums of a divided "
+                                          "model are NCCL's",
+                                          choice.text()),
+                      .hint = fmt::format("unset {}", choice.asked_by)});
+  if (device.library->table().use(device.number) != 0) return fail(device.library->error("no usable GPU"));
+  if (is_divided) return connect_model(engine, ranks);
+  if (engine.state_part_bytes()) return connect_state(engine, comm);
   if (choice.is_of_host())
     return fmt::format("gradients go through the host: {}={}", choice.asked_by, choice.algorithm->name);
-  if (device.library->table().use(device.number) != 0) return fail(device.library->error("no usable GPU"));
   auto made = make_device_allreduce({.world = comm,
                                      .calls = make_cuda_device_calls(*device.library),
                                      .dtype = spec.allreduce.dtype,

@@ -7,6 +7,7 @@
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/cuda/cuda_engine.hpp"
+#include "runtime/train/process_groups.hpp"
 #include "runtime/train/train_spec.hpp"
 #include "src/base/environment.hpp"
 
@@ -21,10 +22,17 @@ struct Device {
 /// device: cuda is a GPU or an Error; auto is a GPU where the plug-in finds one, else the CPU.
 Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment);
 
+/// The ranks, as they have connected on their hosts.
+struct RanksOnHosts {
+  Communicator& world;
+  const ProcessGroups& groups;
+};
+
 /// Connects the ranks' GPUs by NCCL, for an allreduce in the job's dtype; where it cannot be loaded on some
 /// rank, or the job or DLRUN_ALLREDUCE names an allreduce of hosts, gradients go on travelling through the
-/// host. Returns what was done, for people. All ranks call it.
-Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
+/// host. A divided model, or optimizer state, needs NCCL: else an Error. Returns what was done, for people.
+/// All ranks call it.
+Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, const RanksOnHosts& ranks,
                                  const TrainSpec& spec, const Environment& environment);
 
 }  // namespace dlrun::runtime

@@ -13,10 +13,7 @@ tl::unexpected<Error> no_form(std::string_view key, std::string_view what, std::
 }
 
 // What neither of the two can.
-Result<void> check_common_settings(const TrainSpec& spec, std::string_view key, std::string_view training) {
-  if (spec.device == TrainSpec::Device::cuda)
-    return no_form(key, fmt::format("train.device is cuda: {} training runs on CPUs only so far", training),
-                   fmt::format("set train.device to cpu, or remove {}", key));
+Result<void> check_common_settings(const TrainSpec& spec, std::string_view key) {
   if (spec.parameter_server)
     return no_form(key, "train.parameter-server is set: servers have whole models",
                    fmt::format("remove train.parameter-server or {}", key));
@@ -27,7 +24,7 @@ Result<void> check_common_settings(const TrainSpec& spec, std::string_view key, 
 }
 
 Result<void> check_tensor_settings(const TrainSpec& spec) {
-  TRY(check_common_settings(spec, "parallel.tensor", "tensor-parallel"));
+  TRY(check_common_settings(spec, "parallel.tensor"));
   const OptimizerTraits& optimizer = *spec.optimizer.optimizer.traits;
   if (optimizer.tensor_pass == nullptr) return {};
   return no_form(
@@ -38,7 +35,7 @@ Result<void> check_tensor_settings(const TrainSpec& spec) {
 
 Result<void> check_pipeline_settings(const TrainSpec& spec) {
   constexpr const char* kKey = "parallel.pipeline";
-  TRY(check_common_settings(spec, kKey, "pipeline-parallel"));
+  TRY(check_common_settings(spec, kKey));
   if (spec.shards)
     return no_form(kKey, "train.shards is set: sums of shards have no pipelines so far",
                    "remove train.shards or parallel.pipeline");
@@ -61,7 +58,36 @@ Result<Graph> at_model(const TrainSpec& spec, Result<Graph> graph) {
 
 }  // namespace
 
+Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
+  const bool in_parts = spec.optimizer.state == OptimizerSpec::State::sharded;
+  const auto refuse = [](std::string what, std::string hint) {
+    return fail(Error{
+        .kind = ErrorKind::input, .what = std::move(what) + " on GPUs so far", .hint = std::move(hint)});
+  };
+  if (!rank.stage.alone())
+    return refuse("parallel.pipeline is above 1, which is not supported",
+                  "set train.device to cpu, or remove parallel.pipeline");
+  if (!in_parts && rank.tensor.alone()) return {};
+  const std::string key =
+      in_parts ? "train.optimizer.state is sharded" : std::string("parallel.tensor is above 1");
+  if (in_parts && !rank.tensor.alone())
+    return refuse("parallel.tensor is above 1 and " + key + ", which is not supported together",
+                  "set train.optimizer.state to replicated, or train.device to cpu");
+  const OptimizerTraits& optimizer = *spec.optimizer.optimizer.traits;
+  if (optimizer.tensor_pass != nullptr)
+    return refuse(fmt::format("{} and train.optimizer is {}, which needs the norm of each whole tensor: not "
+                              "supported",
+                              key, optimizer.name),
+                  "use sgd, adam or adamw, or set train.device to cpu");
+  if (spec.allreduce.dtype != CommDtype::f32)
+    return refuse(fmt::format("{} and train.allreduce.dtype is {}, which is not supported", key,
+                              name_of(spec.allreduce.dtype)),
+                  "set train.allreduce.dtype to f32, or train.device to cpu");
+  return {};
+}
+
 Result<void> check_model_settings(const TrainSpec& spec, const ModelRank& rank) {
+  if (spec.device == TrainSpec::Device::cuda) TRY(check_gpu_settings(spec, rank));
   if (!rank.tensor.alone()) TRY(check_tensor_settings(spec));
   return rank.stage.alone() ? Result<void>{} : check_pipeline_settings(spec);
 }

@@ -7,6 +7,8 @@
 
 namespace dlrun::runtime {
 
+/// Of the settings, what is not supported yet where ranks have GPUs: also of divided optimizer state.
+Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank);
 /// Of the settings alone.
 Result<void> check_model_settings(const TrainSpec& spec, const ModelRank& rank);
 /// What this rank has of the model; all of it where it is alone, which is checked all the same. Errors have

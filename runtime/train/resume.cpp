@@ -36,7 +36,7 @@ Result<void> restore_part(Engine& engine, const std::filesystem::path& folder, s
 Result<Resumed> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* chosen,
                        const std::filesystem::path& folder) {
   Announcement news;
-  const bool in_parts = engine.sharded() != nullptr || engine.staged() != nullptr || is_divided(engine);
+  const bool in_parts = engine.state_part_bytes() || engine.staged() != nullptr || is_divided(engine);
   if (chosen != nullptr && chosen->manifest.parts != 0 && !in_parts)
     chosen->files = TRY(whole_files(engine, TRY(open_checkpoint(folder, chosen->manifest.position.step))));
   if (chosen != nullptr) {

@@ -301,8 +301,8 @@ class Session {
     if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
     if (prepared_.groups.pipeline() != nullptr) reporter_->note(TRY(stages_text()));
     if (prepared_.on_gpu == nullptr) return {};
-    const std::string how =
-        TRY(connect_gpus(*prepared_.on_gpu, prepared_.device, *prepared_.comm, spec_, environment_));
+    const std::string how = TRY(connect_gpus(*prepared_.on_gpu, prepared_.device,
+                                             {*prepared_.comm, prepared_.groups}, spec_, environment_));
     if (!how.empty()) reporter_->note(how);
     return {};
   }
@@ -346,8 +346,8 @@ class Session {
   }
 
   Result<void> check_sharded_state() {
-    ShardedEngine* const sharded = prepared_.engine->sharded();
-    if (sharded == nullptr) return {};
+    const std::optional<std::size_t> here = prepared_.engine->state_part_bytes();
+    if (!here) return {};
     const AllreduceChoice asked = TRY(choose_allreduce(environment_, spec_.allreduce.choice));
     if (!asked.is_auto())
       return fail(
@@ -360,7 +360,7 @@ class Session {
     std::size_t slots = spec_.optimizer.optimizer.traits->state.size() + (spec_.ema ? 1 : 0);
     reporter_->note(
         fmt::format("optimizer state: {:.1f} MB on rank 0, of {:.1f} MB that {} ranks have together",
-                    static_cast<double>(sharded->state_bytes()) / 1e6, static_cast<double>(slots * all) / 1e6,
+                    static_cast<double>(*here) / 1e6, static_cast<double>(slots * all) / 1e6,
                     prepared_.data_group().size()));
     return {};
   }
@@ -378,7 +378,7 @@ class Session {
   // The ranks that have the whole state together, where they do and checkpoints are written: of a divided
   // model those of the first tensor group, or all where the optimizer's state is divided, too.
   Communicator* writers_of_parts() const {
-    const bool sharded = prepared_.engine->sharded() != nullptr;
+    const bool sharded = prepared_.engine->state_part_bytes().has_value();
     if (spec_.checkpoint.folder.empty()) return nullptr;
     if (prepared_.groups.model() == nullptr) return sharded ? &prepared_.data_group() : nullptr;
     if (sharded) return prepared_.groups.all_in_groups();

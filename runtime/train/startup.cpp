@@ -129,16 +129,9 @@ struct Place {
   int of_data() const { return groups.model.alone() ? rank : groups.data; }
 };
 
-Result<void> check_device(const Device& device, const ModelRank& rank) {
-  if (!device.library || rank.alone()) return {};
-  const bool is_tensor = !rank.tensor.alone();
-  const std::string key = is_tensor ? "parallel.tensor" : "parallel.pipeline";
-  return fail(
-      Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("{} is {}, and ranks are {}: {}-parallel training runs on CPUs only so far",
-                                key, is_tensor ? rank.tensor.parts : rank.stage.stages, device.said,
-                                is_tensor ? "tensor" : "pipeline"),
-            .hint = fmt::format("set train.device to cpu, or remove {}", key)});
+// Of a device that the job does not name.
+Result<void> check_device(const TrainSpec& spec, const Device& device, const ModelRank& rank) {
+  return device.library ? check_gpu_settings(spec, rank) : Result<void>{};
 }
 
 Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environment, const InputShape& shape,
@@ -149,7 +142,7 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
   options.state_part = part;
   MadeEngine out;
   out.device = TRY(choose_device(spec.device, environment));
-  TRY(check_device(out.device, place.groups.model));
+  TRY(check_device(spec, out.device, place.groups.model));
   if (!out.device.library) {
     const Graph whole = TRY(graph_of(spec, shape));
     out.engine = TRY(compile(TRY(divided_graph(spec, whole, place.groups.model)), options));
@@ -162,16 +155,14 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "train.freeze is supported on CPUs only",
                       .hint = "set train.device to cpu, or remove train.freeze"});
-  if (part)
-    return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = "train.optimizer.state is sharded, which is supported on CPUs only so far",
-                      .hint = "set train.device to cpu, or train.optimizer.state to replicated"});
-  options.ranks = ranks_of(environment);
+  const ModelRank& model = place.groups.model;
+  options.ranks = model.alone() ? ranks_of(environment) : place.groups.data_ranks;
   // Mixed images are no bytes.
   if (!spec.mixup && !spec.data.source->holds_numbers())
     options.pixels = input_scaling_of(spec.conversion, static_cast<std::size_t>(shape.channels));
-  auto engine =
-      TRY(compile_cuda(*out.device.library, TRY(graph_of(spec, shape)), options, out.device.number));
+  const Graph whole = TRY(graph_of(spec, shape));
+  auto engine = TRY(
+      compile_cuda(*out.device.library, TRY(divided_graph(spec, whole, model)), options, out.device.number));
   out.on_gpu = engine.get();
   out.engine = std::move(engine);
   return out;
@@ -296,7 +287,9 @@ Result<std::string> check_job(const TrainSpec& spec, const Environment& environm
   const Graph graph = TRY(graph_of(spec, shape));
   TRY(check_parameters(spec, graph));
   TRY(divided_graph(spec, graph, rank));
-  if (!rank.alone()) TRY(check_device(TRY(choose_device(spec.device, environment)), rank));
+  const bool is_divided = !rank.alone() || spec.optimizer.state == OptimizerSpec::State::sharded;
+  if (is_divided && spec.device == TrainSpec::Device::automatic)
+    TRY(check_device(spec, TRY(choose_device(spec.device, environment)), rank));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
     return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,

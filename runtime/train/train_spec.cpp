@@ -316,9 +316,6 @@ Result<void> check_sharded_state(Fields& train, const TrainSpec& spec) {
   if (purpose_of(spec.model) == Purpose::generate)
     return refuse(fmt::format("{} is a GAN, for which that is not supported", spec.model),
                   "set state to replicated");
-  if (spec.device == TrainSpec::Device::cuda)
-    return refuse("train.device is cuda: the state is divided on CPUs only so far",
-                  "set train.device to cpu, or state to replicated");
   return {};
 }
 

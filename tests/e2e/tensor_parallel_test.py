@@ -65,7 +65,9 @@ class TensorParallel(model_parallel.ModelParallel):
         self.assert_refused((
             ("key-heads: 4", "key-heads: 1", r"job.yaml:6:5: .*1 key-heads cannot be divided by 2 ranks of a tensor group"),
             ("name: adamw", "name: lamb", "train.optimizer is lamb"),
-            ("device: cpu", "device: cuda", "tensor-parallel training runs on CPUs only so far")), "--tasks-per-node", "2", "--tensor-parallel", "2")
+            ("device: cpu", "device: cuda\n  allreduce: {dtype: bf16}", "parallel.tensor is above 1 and train.allreduce.dtype is bf16, which is not supported on GPUs so far")), "--tasks-per-node", "2", "--tensor-parallel", "2")
+        self.assert_refused((("device: cpu", "device: cuda", "train.optimizer.state is sharded, which is not supported together on GPUs so far"),),
+                            "--set", "train.optimizer.state=sharded", "--tasks-per-node", "2", "--tensor-parallel", "2")
 
     def test_sharded_state_in_tensor_groups_has_the_bits_of_replicated_state(self):
         self.environment["OMP_NUM_THREADS"] = "1"  # bits rest on the threads per rank

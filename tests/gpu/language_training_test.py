@@ -5,26 +5,16 @@ import hashlib
 import json
 import os
 import pathlib
-import random
 import subprocess
 import sys
 
 import trainings
-
-WORDS = "the and of that light earth god said unto them which was in day night waters made".split()
 
 
 class Language(trainings.Trainings):
     def tool(self, *arguments):
         return subprocess.run([trainings.TRAIN, *arguments], cwd=self.folder, text=True, stdout=subprocess.PIPE, check=True,
                               timeout=trainings.LONGEST).stdout
-
-    def prepare(self):
-        draw = random.Random(1)
-        texts = self.folder / "texts"
-        texts.mkdir()
-        (texts / "book.txt").write_text("\n".join(" ".join(draw.choice(WORDS) for _ in range(12)) for _ in range(4000)))
-        self.tool("--prepare", "texts", "--into", "tokens", "--tokens", "bytes", "--validation", "0.1")
 
     def train(self, epochs, **more):
         settings = {"model": {"name": "small", "transformer": {"layers": 2, "heads": 4, "features": 128, "context": 64}},
@@ -38,7 +28,7 @@ class Language(trainings.Trainings):
         return newest.name, [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(newest.glob("*.safetensors"))]
 
     def check(self, precision):
-        self.prepare()
+        trainings.prepare_tokens(self.folder, 4000)
         self.train(2, precision=precision)
         whole = self.bits()
         os.rename(self.folder / "ckpt", self.folder / f"whole-{precision}")
@@ -50,7 +40,7 @@ class Language(trainings.Trainings):
         evaluated = json.loads(self.tool("--evaluate", "tokens", "--checkpoint", "ckpt"))
         self.assertAlmostEqual(evaluated["loss"], losses[-1], 1 if precision == "bf16" else 3)
         text = self.tool("--sample", "the ", "--checkpoint", "ckpt", "--length", "60")
-        known = [word for word in text.split()[:-1] if word in WORDS]
+        known = [word for word in text.split()[:-1] if word in trainings.WORDS]
         self.assertGreater(len(known), len(text.split()) // 2, text)
 
     def test_f32(self):

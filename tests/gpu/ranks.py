@@ -8,7 +8,8 @@ import threading
 
 
 class Ranks:
-    def __init__(self, command, count, logs, environment=None):
+    def __init__(self, command, count, logs, environment=None, of_rank=lambda rank: {}):
+        """`of_rank`: more variables of a rank, by its number."""
         self.count, self.pairs, self.arrived = count, {}, 0
         self.condition = threading.Condition()
         self.processes, self.logs = [], []
@@ -18,7 +19,7 @@ class Ranks:
             self.logs.append(log)
             variables = {**os.environ, "DLRUN_COMM": "pmi", "PMI_FD": str(theirs.fileno()), "PMI_RANK": str(rank),
                          "PMI_SIZE": str(count), "DLRUN_RANK": str(rank), "DLRUN_SIZE": str(count),
-                         "DLRUN_LOCAL_RANK": str(rank), **(environment or {})}
+                         "DLRUN_LOCAL_RANK": str(rank), **(environment or {}), **of_rank(rank)}
             with log.open("w") as out:
                 self.processes.append(subprocess.Popen(command, env=variables, pass_fds=[theirs.fileno()], stdout=out,
                                                        stderr=subprocess.STDOUT))

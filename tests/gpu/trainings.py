@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -14,6 +15,18 @@ from ranks import Ranks
 TRAIN = sys.argv[1]
 DATA = os.environ.get("DLRUN_FASHION", "/usr/share/datasets/fashion-mnist")
 LONGEST = 240  # seconds for what takes a few: a hang ends here and is a failure
+
+
+WORDS = "the and of that light earth god said unto them which was in day night waters made".split()
+
+
+def prepare_tokens(folder, lines):
+    """folder/tokens: the bytes of lines of these words, a tenth of them for validation."""
+    draw = random.Random(1)
+    (folder / "texts").mkdir()
+    (folder / "texts/book.txt").write_text("\n".join(" ".join(draw.choice(WORDS) for _ in range(12)) for _ in range(lines)))
+    subprocess.run([TRAIN, "--prepare", "texts", "--into", "tokens", "--tokens", "bytes", "--validation", "0.1"], cwd=folder,
+                   stdout=subprocess.DEVNULL, check=True, timeout=LONGEST)
 
 
 class Trainings(unittest.TestCase):
@@ -39,8 +52,8 @@ class Trainings(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         return done.stdout
 
-    def ranks(self, environment=None, count=2, **train):
-        return Ranks(self.job(**train), count, self.folder, {"DLRUN_RUN_DIR": str(self.folder), **(environment or {})})
+    def ranks(self, environment=None, count=2, of_rank=lambda rank: {}, **train):
+        return Ranks(self.job(**train), count, self.folder, {"DLRUN_RUN_DIR": str(self.folder), **(environment or {})}, of_rank)
 
     def accuracy(self, text):
         return float(re.findall(r"test accuracy ([\d.]+) %", text)[-1])

@@ -7,7 +7,7 @@
 namespace dlrun::runtime {
 
 Result<NamedAllreduce> make_allreduce_by_nccl(const DeviceWorld& world) {
-  if (world.dtype == CommDtype::f32) return make_nccl_allreduce(world.world, world.library);
+  if (world.dtype == CommDtype::f32) return make_nccl_allreduce(world.world, world.world, world.library);
   return make_compressed_allreduce(world.world, world.calls, world.dtype, world.library);
 }
 

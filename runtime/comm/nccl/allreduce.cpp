@@ -22,8 +22,9 @@ class NcclAllreduce final : public DeviceAllreduce {
 
 }  // namespace
 
-Result<NamedAllreduce> make_nccl_allreduce(Communicator& world, const std::filesystem::path& library) {
-  auto nccl = TRY(NcclCommunicator::connect(world, world, library));
+Result<NamedAllreduce> make_nccl_allreduce(Communicator& world, Communicator& group,
+                                           const std::filesystem::path& library) {
+  auto nccl = TRY(NcclCommunicator::connect(world, group, library));
   const std::string name = nccl->name();
   return NamedAllreduce{std::make_unique<NcclAllreduce>(std::move(nccl)), name};
 }

@@ -8,8 +8,8 @@
 
 namespace dlrun::runtime {
 
-/// Called by all ranks of `world`, see NcclCommunicator::connect().
-Result<NamedAllreduce> make_nccl_allreduce(Communicator& world,
+/// Called by all ranks of `world`, each with its group, see NcclCommunicator::connect().
+Result<NamedAllreduce> make_nccl_allreduce(Communicator& world, Communicator& group,
                                            const std::filesystem::path& library = "libnccl.so.2");
 
 }  // namespace dlrun::runtime

@@ -73,9 +73,34 @@ NcclCommunicator::~NcclCommunicator() {
     nccl().destroy(comm_);
 }
 
-Result<void> NcclCommunicator::allreduce(float* data, std::size_t count, void* stream) {
+Result<void> NcclCommunicator::allreduce(void* data, std::size_t count, DeviceNumber type, void* stream) {
   TRY(state());
-  return nccl().allreduce(data, count, comm_, stream);
+  return nccl().allreduce(data, count, type, comm_, stream);
+}
+
+Result<void> NcclCommunicator::reduce(float* data, std::size_t count, int root, void* stream) {
+  TRY(state());
+  return nccl().reduce(data, count, root, comm_, stream);
+}
+
+// NCCL's own collectives want parts of one length.
+Result<void> NcclCommunicator::reduce_scatter(float* data, std::span<const std::size_t> borders,
+                                              void* stream) {
+  return together([&]() -> Result<void> {
+    for (std::size_t part = 0; part + 1 < borders.size(); ++part)
+      if (const std::size_t count = borders[part + 1] - borders[part]; count > 0)
+        TRY(reduce(data + borders[part], count, static_cast<int>(part), stream));
+    return {};
+  });
+}
+
+Result<void> NcclCommunicator::allgather(float* data, std::span<const std::size_t> borders, void* stream) {
+  return together([&]() -> Result<void> {
+    for (std::size_t part = 0; part + 1 < borders.size(); ++part)
+      if (const std::size_t count = borders[part + 1] - borders[part]; count > 0)
+        TRY(broadcast(data + borders[part], count * sizeof(float), static_cast<int>(part), stream));
+    return {};
+  });
 }
 
 Result<void> NcclCommunicator::reduce_scatter(const float* data, float* mine, std::size_t count,

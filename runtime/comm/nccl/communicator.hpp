@@ -36,7 +36,12 @@ class NcclCommunicator {
   std::string name() const { return "NCCL " + nccl().version(); }
 
   /// Sums in place.
-  Result<void> allreduce(float* data, std::size_t count, void* stream);
+  Result<void> allreduce(float* data, std::size_t count, void* stream) {
+    return allreduce(data, count, DeviceNumber::f32, stream);
+  }
+  Result<void> allreduce(void* data, std::size_t count, DeviceNumber type, void* stream);
+  /// The sum comes to `root`, in place; the others keep what they have.
+  Result<void> reduce(float* data, std::size_t count, int root, void* stream);
   /// `count` floats for each rank at `data`; the sum of this rank's goes to `mine`, which may be in their
   /// place.
   Result<void> reduce_scatter(const float* data, float* mine, std::size_t count, void* stream);
@@ -45,7 +50,10 @@ class NcclCommunicator {
   Result<void> broadcast(void* data, std::size_t bytes, int root, void* stream);
   Result<void> send(const void* data, std::size_t bytes, int to, void* stream);
   Result<void> receive(void* data, std::size_t bytes, int from, void* stream);
-  /// What `calls` asks for is done at once: messages that wait for each other must be.
+  /// As DeviceGroup has them, of parts of any lengths.
+  Result<void> reduce_scatter(float* data, std::span<const std::size_t> borders, void* stream);
+  Result<void> allgather(float* data, std::span<const std::size_t> borders, void* stream);
+  /// What `calls` asks for is done at once: messages that wait for each other must be. Such calls nest.
   template <class Calls>
   Result<void> together(const Calls& calls) {
     TRY(state());

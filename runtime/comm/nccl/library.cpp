@@ -4,7 +4,7 @@ namespace dlrun::runtime {
 
 namespace {
 
-constexpr int kByte = 1, kFloat = 7, kSum = 0;  // ncclUint8, ncclFloat, ncclSum
+constexpr int kByte = 1, kFloat = 7, kBfloat16 = 9, kSum = 0;  // ncclUint8, ncclFloat, ncclBfloat16, ncclSum
 
 }  // namespace
 
@@ -27,6 +27,8 @@ Result<void> NcclLibrary::load() {
   comm_init_rank_ = TRY(library_.symbol<int(Comm*, int, NcclId, int)>("ncclCommInitRank"));
   all_reduce_ =
       TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclAllReduce"));
+  reduce_ =
+      TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, int, Comm, void*)>("ncclReduce"));
   reduce_scatter_ =
       TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclReduceScatter"));
   all_gather_ = TRY(library_.symbol<int(const void*, void*, std::size_t, int, Comm, void*)>("ncclAllGather"));
@@ -73,8 +75,14 @@ Result<NcclLibrary::Comm> NcclLibrary::connect(const NcclId& id, int rank, int r
   return comm;
 }
 
-Result<void> NcclLibrary::allreduce(float* data, std::size_t count, Comm comm, void* stream) const {
-  return checked(all_reduce_(data, data, count, kFloat, kSum, comm, stream), "ncclAllReduce", comm);
+Result<void> NcclLibrary::allreduce(void* data, std::size_t count, DeviceNumber type, Comm comm,
+                                    void* stream) const {
+  const int number = type == DeviceNumber::bf16 ? kBfloat16 : kFloat;
+  return checked(all_reduce_(data, data, count, number, kSum, comm, stream), "ncclAllReduce", comm);
+}
+
+Result<void> NcclLibrary::reduce(float* data, std::size_t count, int root, Comm comm, void* stream) const {
+  return checked(reduce_(data, data, count, kFloat, kSum, root, comm, stream), "ncclReduce", comm);
 }
 
 Result<void> NcclLibrary::reduce_scatter(const float* from, float* to, std::size_t count, Comm comm,

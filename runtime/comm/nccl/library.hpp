@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 
+#include "runtime/engine/device_group.hpp"
 #include "src/base/result.hpp"
 #include "src/base/shared_library.hpp"
 
@@ -27,7 +28,9 @@ class NcclLibrary {
   /// Connects the calling thread's current device. All ranks must call it at the same time.
   Result<Comm> connect(const NcclId& id, int rank, int ranks) const;
   /// Sums in place. This and the following functions enqueue work on `stream`.
-  Result<void> allreduce(float* data, std::size_t count, Comm comm, void* stream) const;
+  Result<void> allreduce(void* data, std::size_t count, DeviceNumber type, Comm comm, void* stream) const;
+  /// The sum comes to `root`, in place; the others keep what they have.
+  Result<void> reduce(float* data, std::size_t count, int root, Comm comm, void* stream) const;
   /// Sums the `count` floats at `from` + rank * count over all ranks, and writes this rank's sum to `to`.
   Result<void> reduce_scatter(const float* from, float* to, std::size_t count, Comm comm, void* stream) const;
   /// Gathers `bytes` of each rank at `to` + rank * bytes.
@@ -59,6 +62,7 @@ class NcclLibrary {
   int (*get_unique_id_)(NcclId*) = nullptr;
   int (*comm_init_rank_)(Comm*, int, NcclId, int) = nullptr;
   int (*all_reduce_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;
+  int (*reduce_)(const void*, void*, std::size_t, int, int, int, Comm, void*) = nullptr;
   int (*reduce_scatter_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;
   int (*all_gather_)(const void*, void*, std::size_t, int, Comm, void*) = nullptr;
   int (*broadcast_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;

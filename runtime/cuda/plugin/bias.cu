@@ -64,8 +64,9 @@ void bias_gradient(Device& device, float* to, const T* grad, std::int64_t rows, 
 }  // namespace
 
 void add_bias(Device& device, const DlrunCudaNode& node, const Tensor& out) {
-  if (node.bias == DLRUN_CUDA_NOWHERE && node.activation == DLRUN_CUDA_NO_ACTIVATION) return;
-  const float* bias = node.bias == DLRUN_CUDA_NOWHERE ? nullptr : device.values + node.bias;
+  const bool adds = node.bias != DLRUN_CUDA_NOWHERE && (node.facts & DLRUN_CUDA_LEAVES_TERMS) == 0;
+  if (!adds && node.activation == DLRUN_CUDA_NO_ACTIVATION) return;
+  const float* bias = adds ? device.values + node.bias : nullptr;
   by_type(device, [&](auto zero) {
     by_pack<decltype(zero)>(node.channels, [&](auto pack) {
       using P = decltype(pack);

@@ -6,6 +6,8 @@ namespace dlrun::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+// Sums of blocks, then that of all, then the factor.
+constexpr unsigned kParts = 1024, kSum = kParts, kFactor = kParts + 1;
 
 __device__ double over_block(double sum) {
   __shared__ double warps[kThreads / 32];
@@ -17,33 +19,87 @@ __device__ double over_block(double sum) {
   return sum;
 }
 
-__global__ void sum_squares(double* parts, const float* gradients, std::int64_t count) {
+__device__ double squares_of_thread(const float* gradients, std::int64_t count) {
   double sum = 0;
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x; i < count;
-       i += static_cast<std::int64_t>(kNormParts) * kThreads)
+       i += static_cast<std::int64_t>(kParts) * kThreads)
     sum += static_cast<double>(gradients[i]) * gradients[i];
+  return sum;
+}
+
+__global__ void square_all(double* parts, const float* gradients, std::int64_t count) {
+  const double sum = over_block(squares_of_thread(gradients, count));
+  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+__global__ void square_slices(double* parts, const float* gradients, const NormSlice* slices,
+                              std::size_t count) {
+  double sum = 0;
+  for (std::size_t slice = 0; slice < count; ++slice)
+    sum += slices[slice].share * squares_of_thread(gradients + slices[slice].offset,
+                                                   static_cast<std::int64_t>(slices[slice].length));
   sum = over_block(sum);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// The factor, behind the parts.
-__global__ void find_factor(double* parts, double scale, double limit) {
+__global__ void add_parts(double* parts) {
   double sum = 0;
-  for (unsigned part = threadIdx.x; part < kNormParts; part += kThreads) sum += parts[part];
+  for (unsigned part = threadIdx.x; part < kParts; part += kThreads) sum += parts[part];
   sum = over_block(sum);
-  if (threadIdx.x == 0) parts[kNormParts] = fmin(1.0, limit / (scale * sqrt(sum) + 1e-6));
+  if (threadIdx.x == 0) parts[kSum] = sum;
+}
+
+__global__ void find_factor(double* factor, const double* sums, std::size_t ranks, double scale,
+                            double limit) {
+  double sum = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) sum += sums[rank];
+  *factor = fmin(1.0, limit / (scale * sqrt(sum) + 1e-6));
 }
 
 }  // namespace
 
-void clip_gradients(Device& device, double* parts, std::int64_t count, float scale, float limit) {
-  float* const gradients = device.gradients;
-  sum_squares<<<kNormParts, kThreads, 0, device.stream>>>(parts, gradients, count);
-  find_factor<<<1, kThreads, 0, device.stream>>>(parts, static_cast<double>(scale),
-                                                 static_cast<double>(limit));
+void GradientNorm::make(Device& device) {
+  parts_ = static_cast<double*>(device.memory.device((kFactor + 1) * sizeof(double), "the gradients' norm"));
+}
+
+void GradientNorm::set_slices(Device& device, const std::vector<NormSlice>& slices) {
+  const std::size_t bytes = slices.size() * sizeof(NormSlice);
+  void* const there = device.memory.device(bytes, "slices of gradients");
+  check(cudaMemcpy(there, slices.data(), bytes, cudaMemcpyHostToDevice), "slices of gradients");
+  slices_ = static_cast<const NormSlice*>(there), slice_count_ = slices.size();
+}
+
+double* GradientNorm::all(Device& device, std::size_t ranks) {
+  if (all_ == nullptr)
+    all_ = static_cast<double*>(device.memory.device(ranks * sizeof(double), "the ranks' norms"));
+  ranks_ = ranks;
+  return all_;
+}
+
+const double* GradientNorm::own() const {
+  return parts_ + kSum;
+}
+
+void GradientNorm::sum_squares(Device& device, std::size_t count) {
+  ranks_ = 0;
+  if (slices_ == nullptr)
+    square_all<<<kParts, kThreads, 0, device.stream>>>(parts_, device.gradients,
+                                                       static_cast<std::int64_t>(count));
+  else
+    square_slices<<<kParts, kThreads, 0, device.stream>>>(parts_, device.gradients, slices_, slice_count_);
+  add_parts<<<1, kThreads, 0, device.stream>>>(parts_);
+  check(cudaGetLastError(), "the gradients' norm");
+}
+
+void GradientNorm::clip(Device& device, std::size_t count, float scale, float limit) const {
+  find_factor<<<1, 1, 0, device.stream>>>(parts_ + kFactor, ranks_ == 0 ? own() : all_,
+                                          ranks_ == 0 ? 1 : ranks_, static_cast<double>(scale),
+                                          static_cast<double>(limit));
   check(cudaGetLastError(), "clipping gradients");
-  for_each(device.stream, count, [=] __device__(std::int64_t i) {
-    const double factor = parts[kNormParts];
+  float* const gradients = device.gradients;
+  const double* const at = parts_ + kFactor;
+  for_each(device.stream, static_cast<std::int64_t>(count), [=] __device__(std::int64_t i) {
+    const double factor = *at;
     if (factor < 1) gradients[i] = static_cast<float>(gradients[i] * factor);
   });
 }

@@ -39,6 +39,11 @@ inline void check(cudnnStatus_t status, const std::string& what) {
   if (status != CUDNN_STATUS_SUCCESS) throw Failure(what + " failed: " + cudnnGetErrorString(status));
 }
 
+// Of a call of the host's side, which keeps the reason.
+inline void told(int code, const char* what) {
+  if (code != 0) throw Failure(std::string(what) + " failed");
+}
+
 using Bf16 = __nv_bfloat16;
 
 __device__ inline float number(float value) {
@@ -81,6 +86,9 @@ struct Tensor {
   bool written = false;
   bool gradient_is_inner = false;  // of a GELU that joined a product: what is left is the gradient before it
   std::size_t last_reader = 0;     // the node whose backward leaves its gradient first
+  std::size_t first_reader = 0;    // and the one whose backward completes it
+  bool is_group_term = false;      // of its gradient each rank of the tensor group has a term
+  bool group_sum_runs = false;     // which are being added beside main
   bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
 };
 
@@ -127,6 +135,9 @@ struct Device {
   Stream main, side;              // side: gradients of weights, beside the way back through the layers
   cudaEvent_t forked = nullptr, joined = nullptr;
   bool side_runs = false;
+  const DlrunCudaPeers* peers = nullptr;
+  cudaStream_t group_stream = nullptr;  // sums over the tensor group, beside main
+  cudaEvent_t term = nullptr, group_summed = nullptr;
   std::int64_t batch = 0;
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   std::vector<Tensor> tensors;

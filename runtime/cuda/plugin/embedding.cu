@@ -10,17 +10,28 @@ namespace {
 
 constexpr int kChunk = 32;  // tokens
 
+// Tokens that are in no row of the table give zeros.
 template <class P>
-void take_rows(Device& device, P* to, const std::int32_t* tokens, const P* table, const P* places,
-               std::int64_t count, std::int64_t length, std::int64_t packs) {
+void take_rows(Device& device, P* to, const std::int32_t* tokens, const P* table, std::int64_t rows,
+               const P* places, std::int64_t count, std::int64_t length, std::int64_t packs) {
   for_each(device.stream, count * packs, [=] __device__(std::int64_t i) {
     const std::int64_t token = i / packs, at = i - token * packs;
-    P all = table[tokens[token] * packs + at];
+    P all{};
+    if (tokens[token] < rows) all = table[tokens[token] * packs + at];
     if (places != nullptr) {
       const P place = places[token % length * packs + at];
       for (int v = 0; v < P::kSize; ++v) put(all.of[v], number(all.of[v]) + number(place.of[v]));
     }
     to[i] = all;
+  });
+}
+
+// As the rows of a part of the table count them; those of other parts are behind the last row.
+void find_own_tokens(Device& device, std::int32_t* own, const std::int32_t* all, std::int64_t count,
+                     std::int64_t first, std::int64_t rows) {
+  for_each(device.stream, count, [=] __device__(std::int64_t i) {
+    const std::int64_t token = all[i] - first;
+    own[i] = static_cast<std::int32_t>(token >= 0 && token < rows ? token : rows);
   });
 }
 
@@ -43,7 +54,7 @@ void add_positions(Device& device, float* to, const T* grad, std::int64_t number
 
 struct Sorted {
   const std::int32_t *tokens, *places;  // tokens in order, and where each stood
-  std::int64_t count;
+  std::int64_t count, rows;             // tokens from `rows` on are in no row of the table
 };
 
 // A block has a chunk and 256 features. A run of equal tokens that lies in the chunk goes to the table; one
@@ -68,7 +79,7 @@ __global__ void add_runs(float* table, float* parts, const T* grad, Sorted by, s
       parts[chunk * 2 * features + column] = sum;
     else if (goes_on)
       parts[(chunk * 2 + 1) * features + column] = sum;
-    else
+    else if (token < by.rows)
       *at = (adds ? *at : 0.0F) + sum;
     sum = 0, from_before = false;
   }
@@ -80,7 +91,7 @@ __global__ void join_runs(float* table, const float* parts, Sorted by, std::int6
   const std::int64_t end = (chunk + 1) * kChunk;
   if (column >= features || end >= by.count) return;
   const std::int32_t token = by.tokens[end - 1];
-  if (by.tokens[end] != token) return;
+  if (by.tokens[end] != token || token >= by.rows) return;
   const std::int64_t first = chunk * kChunk;
   const bool from_before = first > 0 && by.tokens[first - 1] == token && by.tokens[first] == token;
   if (from_before) return;
@@ -105,6 +116,7 @@ class Embedding final : public Operator {
           memory.device(static_cast<std::size_t>(count_) * sizeof(std::int32_t), "tokens in order"));
     };
     order_ = integers(), sorted_ = integers(), places_ = integers();
+    if (node.parts > 1) own_ = integers();
     parts_ = static_cast<float*>(memory.device(
         static_cast<std::size_t>(chunks_ * 2 * spec_.features) * sizeof(float), "gradients of an embedding"));
     check(sort(device, nullptr), "sorting tokens");
@@ -113,14 +125,18 @@ class Embedding final : public Operator {
   }
 
   void forward(Device& device, Mode) override {
+    if (own_ != nullptr)
+      find_own_tokens(device, own_, all_tokens(device), count_, node_.first_token, spec_.vocabulary);
+    const bool adds_positions =
+        node_.bias != DLRUN_CUDA_NOWHERE && (node_.facts & DLRUN_CUDA_LEAVES_TERMS) == 0;
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       by_pack<T>(spec_.features, [&](auto pack) {
         using P = decltype(pack);
-        const void* const places = node_.bias == DLRUN_CUDA_NOWHERE ? nullptr : device.weights(node_.bias);
+        const void* const places = adds_positions ? device.weights(node_.bias) : nullptr;
         take_rows(device, static_cast<P*>(device.tensors[out_].value), tokens(device),
-                  static_cast<const P*>(device.weights(node_.weight)), static_cast<const P*>(places), count_,
-                  node_.height, spec_.features / P::kSize);
+                  static_cast<const P*>(device.weights(node_.weight)), spec_.vocabulary,
+                  static_cast<const P*>(places), count_, node_.height, spec_.features / P::kSize);
       });
     });
   }
@@ -136,7 +152,7 @@ class Embedding final : public Operator {
             "clearing the gradient of an embedding");
     check(sort(device, room_), "sorting tokens");
     const dim3 grid(static_cast<unsigned>(chunks_), static_cast<unsigned>((spec_.features + 255) / 256));
-    const Sorted by{sorted_, places_, count_};
+    const Sorted by{sorted_, places_, count_, spec_.vocabulary};
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       const T* const grad = static_cast<const T*>(device.tensors[out_].gradient);
@@ -150,8 +166,11 @@ class Embedding final : public Operator {
   }
 
  private:
-  static const std::int32_t* tokens(const Device& device) {
+  static const std::int32_t* all_tokens(const Device& device) {
     return reinterpret_cast<const std::int32_t*>(device.input.numbers);
+  }
+  const std::int32_t* tokens(const Device& device) const {
+    return own_ != nullptr ? own_ : all_tokens(device);
   }
 
   // Stable, so that equal tokens stay in their order. Without room it asks how much it needs.
@@ -165,6 +184,7 @@ class Embedding final : public Operator {
   op::Embedding spec_;
   std::int64_t count_, chunks_;
   std::int32_t *order_ = nullptr, *sorted_ = nullptr, *places_ = nullptr;
+  std::int32_t* own_ = nullptr;  // the tokens, where the table is a part
   float* parts_ = nullptr;
   void* room_ = nullptr;
   std::size_t room_bytes_ = 0;

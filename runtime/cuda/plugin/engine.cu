@@ -1,6 +1,5 @@
 // What an engine is made of; step.cu runs it.
 #include "runtime/cuda/lifetimes.hpp"
-#include "runtime/cuda/plugin/clip.hpp"
 #include "runtime/cuda/plugin/engine.hpp"
 #include "runtime/cuda/plugin/product.hpp"
 
@@ -16,8 +15,11 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   make_streams();
   device_.batch = plan.batch;
   device_.precision = plan.precision;
+  device_.peers = &peers_;
   make_arenas();
   make_exempt();
+  make_slices(plan);
+  common_.make(device_, plan);
   make_tensors(plan);
   make_rows();
   check(cudaDeviceSynchronize(), "clearing memory");
@@ -33,17 +35,22 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
 
 Engine::~Engine() {
   cudaSetDevice(number_);
+  try {
+    wait();  // a peer that is lost ends it
+  } catch (const Failure&) {
+  }
   cudaDeviceSynchronize();
   forget_programs();
   operators_.clear();
-  for (const cudaEvent_t event : {device_.forked, device_.joined, staged_, taken_, final_, summed_})
+  for (const cudaEvent_t event :
+       {device_.forked, device_.joined, device_.term, device_.group_summed, staged_, taken_, final_, summed_})
     if (event != nullptr) cudaEventDestroy(event);
   for (const Stream& stream : {device_.main, device_.side}) {
     if (stream.dnn != nullptr) cudnnDestroy(stream.dnn);
     if (stream.stream != nullptr) cudaStreamDestroy(stream.stream);
   }
   if (device_.main.products != nullptr) cublasLtDestroy(device_.main.products);
-  for (const cudaStream_t stream : {copies_, sums_})
+  for (const cudaStream_t stream : {copies_, sums_, device_.group_stream})
     if (stream != nullptr) cudaStreamDestroy(stream);
 }
 
@@ -60,6 +67,7 @@ void Engine::make_streams() {
   make(device_.side.stream, least);
   make(copies_, least);
   make(sums_, greatest);
+  make(device_.group_stream, greatest);
   for (Stream* stream : {&device_.main, &device_.side}) {
     check(cudnnCreate(&stream->dnn), "starting cuDNN");
     check(cudnnSetStream(stream->dnn, stream->stream), "cuDNN's stream");
@@ -67,7 +75,8 @@ void Engine::make_streams() {
   check(cublasLtCreate(&device_.main.products), "starting cuBLASLt");
   device_.side.products = device_.main.products;
   device_.stream = device_.main.stream;
-  for (cudaEvent_t* event : {&device_.forked, &device_.joined, &staged_, &taken_, &final_, &summed_})
+  for (cudaEvent_t* event : {&device_.forked, &device_.joined, &device_.term, &device_.group_summed, &staged_,
+                             &taken_, &final_, &summed_})
     check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event");
 }
 
@@ -77,7 +86,8 @@ void Engine::make_arenas() {
   device_.values = static_cast<float*>(memory.device(bytes, "parameters"));
   device_.gradients = static_cast<float*>(memory.device(bytes, "gradients"));
   for (std::size_t slot = 0; slot < plan_.state_slots; ++slot)
-    device_.state[slot] = static_cast<float*>(memory.device(bytes, "state of the optimizer"));
+    device_.state[slot] =
+        static_cast<float*>(memory.device(plan_.state_floats * sizeof(float), "state of the optimizer"));
   if (plan_.accumulates != 0) kept_ = static_cast<float*>(memory.device(bytes, "accumulated gradients"));
   device_.statistics = static_cast<float*>(memory.device(plan_.statistics * sizeof(float), "statistics"));
   const std::size_t tensors = plan_.parameter_count;
@@ -92,7 +102,7 @@ void Engine::make_arenas() {
   device_.result = static_cast<double*>(memory.device(kResults * sizeof(double), "results"));
   host_gradients_ = static_cast<float*>(memory.pinned(bytes));
   host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.rng_keys * sizeof(std::uint64_t)));
-  norm_parts_ = static_cast<double*>(memory.device((kNormParts + 1) * sizeof(double), "the gradients' norm"));
+  norm_.make(device_);
   host_result_ = static_cast<double*>(memory.pinned(kResults * sizeof(double)));
 }
 
@@ -163,6 +173,7 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     Tensor tensor;
     tensor.wanted = lifetimes[index].bytes != 0;
     tensor.last_reader = last_reader(plan, index);
+    tensor.first_reader = first_reader(plan, index);
     tensor.elements = plan.batch * node.channels * node.height * node.width;
     tensor.value = (node.facts & DLRUN_CUDA_IN_PLACE) != 0 ? device_.tensors[node.inputs[0]].value
                                                            : start + packing.offsets[index];
@@ -183,10 +194,13 @@ void Engine::make_operators(const DlrunCudaPlan& plan) {
     operators_.push_back(make_operator(device_, plan, index));
 }
 
-void Engine::connect(const DlrunCudaSum& sum) {
+// Where gradients have been summed on the device, they stay there, also while a rank is timed alone.
+void Engine::connect(const DlrunCudaPeers& peers) {
   use();
-  sum_ = sum;
-  plan_.gradients = DLRUN_CUDA_GRADIENTS_ON_DEVICE;
+  const bool joins = peers_.tensor_sum == nullptr && peers.tensor_sum != nullptr;
+  peers_ = peers;
+  if (sums_over_ranks()) plan_.gradients = DLRUN_CUDA_GRADIENTS_ON_DEVICE;
+  if (joins) divide_norm();
   forget_programs();
 }
 

@@ -3,8 +3,10 @@
 // Rows go to the device on a stream of their own, beside the step before. Called from one thread.
 #pragma once
 
+#include "runtime/cuda/plugin/clip.hpp"
 #include "runtime/cuda/plugin/device.hpp"
 #include "runtime/cuda/plugin/optimizers/optimizer.hpp"
+#include "runtime/cuda/plugin/tensor_group.hpp"
 
 namespace dlrun::cuda {
 
@@ -18,7 +20,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  void connect(const DlrunCudaSum& sum);
+  void connect(const DlrunCudaPeers& peers);
   float* input();
   std::uint8_t* pixels();
   std::int32_t* labels();
@@ -32,7 +34,7 @@ class Engine {
   DlrunCudaResult end();
   void apply(const float* factors, float kept, float scale, float clip);
   void swap_averages();
-  void average_state(const DlrunCudaSum& sum, std::size_t ranks);
+  void average_state(const DlrunCudaPeers& peers, std::size_t ranks);
   void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
   void next_scores(std::int64_t position, float* scores);
   void profile(float* milliseconds);
@@ -49,6 +51,7 @@ class Engine {
   void make_arenas();
   void make_exempt();
   void make_rows();
+  void make_slices(const DlrunCudaPlan& plan);
   void make_tensors(const DlrunCudaPlan& plan);
   void make_operators(const DlrunCudaPlan& plan);
   bool image_is_wanted(const DlrunCudaPlan& plan) const;
@@ -68,10 +71,15 @@ class Engine {
   void compute(DlrunCudaWork work);
   void forget_programs();
   void go_back(std::size_t node);
+  bool sums_over_ranks() const { return peers_.sum != nullptr || peers_.scatter != nullptr; }
   void send_buckets(std::size_t node);
+  void sum_bucket(std::size_t bucket, std::size_t length);
   void join_sums();
+  void divide_norm();
+  void limit_norm(float scale, float limit);
+  void gather_values();
   void issue(DlrunCudaWork work);
-  void wait_for(const DlrunCudaSum& sum);
+  void wait_for(const DlrunCudaPeers& peers);
   void use() const { check(cudaSetDevice(number_), "choosing the GPU"); }
   // Of the gradients, without the slots behind them.
   std::size_t gradient_count() const { return plan_.floats - plan_.spare; }
@@ -89,10 +97,13 @@ class Engine {
   float* host_gradients_ = nullptr;
   std::uint64_t* host_keys_ = nullptr;
   double* host_result_ = nullptr;
-  double* norm_parts_ = nullptr;
+  GradientNorm norm_;
+  CommonGradients common_;
+  std::vector<DlrunCudaOwned> slices_;      // of the arenas that this rank updates
+  std::vector<NormSlice> parts_, commons_;  // parameters that a tensor group divides, and the others
   cudaStream_t copies_ = nullptr, sums_ = nullptr;
   cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
-  DlrunCudaSum sum_{};
+  DlrunCudaPeers peers_{};
   Program programs_[3];    // by DlrunCudaWork
   float* kept_ = nullptr;  // gradients of batches before the last, where the plan accumulates
   UpdateFunction update_;  // of the plan's optimizer

@@ -33,13 +33,6 @@ OperatorPtr make_detach(Device&, const DlrunCudaPlan&, std::size_t) {
   return std::make_unique<Nothing>();
 }
 
-OperatorPtr make_tensor_copy(Device&, const DlrunCudaPlan&, std::size_t) {
-  throw Failure("a tensor group divides models on CPUs only so far");
-}
-OperatorPtr make_tensor_sum(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
-  return make_tensor_copy(device, plan, index);
-}
-
 OperatorPtr make_stage_input(Device&, const DlrunCudaPlan&, std::size_t) {
   throw Failure("a pipeline has its stages on CPUs only so far");
 }

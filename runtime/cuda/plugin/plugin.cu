@@ -32,8 +32,8 @@ int create(const DlrunCudaPlan* plan, int device, void** engine) {
 void destroy(void* engine) {
   delete static_cast<Engine*>(engine);
 }
-int connect(void* engine, const DlrunCudaSum* sum) {
-  return guarded([&] { of(engine).connect(sum == nullptr ? DlrunCudaSum{} : *sum); });
+int connect(void* engine, const DlrunCudaPeers* peers) {
+  return guarded([&] { of(engine).connect(*peers); });
 }
 // The rows, or null with a text where the device has failed.
 template <class T>
@@ -78,8 +78,8 @@ int apply(void* engine, const float* factors, float kept, float scale, float cli
 int swap_averages(void* engine) {
   return guarded([&] { of(engine).swap_averages(); });
 }
-int average_state(void* engine, const DlrunCudaSum* sum, std::size_t ranks) {
-  return guarded([&] { of(engine).average_state(*sum, ranks); });
+int average_state(void* engine, const DlrunCudaPeers* peers, std::size_t ranks) {
+  return guarded([&] { of(engine).average_state(*peers, ranks); });
 }
 int generate(void* engine, std::size_t first, std::size_t last, const std::uint64_t* keys, float* images) {
   return guarded([&] { of(engine).generate(first, last, keys, images); });

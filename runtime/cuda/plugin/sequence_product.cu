@@ -27,7 +27,7 @@ Product::Size data_size(const SequenceProduct::Size& size, Also also) {
 }
 
 Also with_bias(const SequenceProduct::Size& size) {
-  return size.bias == runtime::Bias::learned ? Also::row_bias : Also::nothing;
+  return size.added_bias == runtime::Bias::learned ? Also::row_bias : Also::nothing;
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ SequenceProduct::SequenceProduct(Device& device, const Size& size, const std::st
       forward_(required(device, forward_size(size, with_bias(size)), name)),
       weights_(required(device, weights_size(size), "the weights of " + name)),
       data_(required(device, data_size(size, Also::nothing), "the data of " + name)) {
-  if (size.then == Size::Then::gelu && size.bias == runtime::Bias::learned)
+  if (size.then == Size::Then::gelu && size.added_bias == runtime::Bias::learned)
     activated_ = if_there(device, forward_size(size, Also::gelu), name);
   if (size.before == Size::Then::gelu) inner_ = if_there(device, data_size(size, Also::gelu_back), name);
   if (size.bias == runtime::Bias::learned) sums_.emplace(device, size.outputs);

@@ -13,7 +13,8 @@ class SequenceProduct {
   struct Size {
     std::int64_t rows, inputs, outputs;
     std::int64_t learned = 0;  // outputs that have weights of their own, the others' are 0; 0: all
-    runtime::Bias bias = runtime::Bias::none;
+    runtime::Bias bias = runtime::Bias::none;        // whose gradient is computed
+    runtime::Bias added_bias = runtime::Bias::none;  // that forward adds
     // gelu: forward writes GELU by tanh of its result, and the result itself as `inner`.
     enum class Then { nothing, gelu } then = Then::nothing;
     // gelu: x is GELU of something, and data() gives the gradient of that where it has a form for it.

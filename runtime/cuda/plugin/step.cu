@@ -3,7 +3,6 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/cuda/plugin/clip.hpp"
 #include "runtime/cuda/plugin/engine.hpp"
 
 namespace dlrun::cuda {
@@ -20,25 +19,6 @@ void add_kept(float* gradients, float* kept, std::size_t length, cudaStream_t st
 void keep_gradients(const float* gradients, float* kept, std::size_t length, cudaStream_t stream) {
   for_each(stream, static_cast<std::int64_t>(length),
            [=] __device__(std::int64_t i) { kept[i] += gradients[i]; });
-}
-
-// As optim/average.hpp has it.
-void average_weights(float* average, const float* values, std::size_t length, float kept,
-                     cudaStream_t stream) {
-  for_each(stream, static_cast<std::int64_t>(length),
-           [=] __device__(std::int64_t i) { average[i] = kept * average[i] + (1 - kept) * values[i]; });
-}
-
-void divide(float* numbers, std::size_t count, float by, cudaStream_t stream) {
-  for_each(stream, static_cast<std::int64_t>(count), [=] __device__(std::int64_t i) { numbers[i] /= by; });
-}
-
-void swap_weights(float* average, float* values, std::size_t length, cudaStream_t stream) {
-  for_each(stream, static_cast<std::int64_t>(length), [=] __device__(std::int64_t i) {
-    const float value = values[i];
-    values[i] = average[i];
-    average[i] = value;
-  });
 }
 
 }  // namespace
@@ -117,8 +97,9 @@ void Engine::take_rows() {
 
 // What has become final on main and on the side stream; neither waits for the sums.
 void Engine::send_buckets(std::size_t node) {
-  if (sum_.sum == nullptr) return;
-  for (const DlrunCudaBucket& bucket : buckets_) {
+  if (!sums_over_ranks()) return;
+  for (std::size_t which = 0; which < buckets_.size(); ++which) {
+    const DlrunCudaBucket& bucket = buckets_[which];
     if (bucket.node != node) continue;
     for (const Stream* stream : {&device_.main, &device_.side}) {
       if (stream == &device_.side && !device_.side_runs) continue;
@@ -128,10 +109,17 @@ void Engine::send_buckets(std::size_t node) {
     const std::size_t end = bucket.offset + bucket.length;
     const std::size_t length = (end < gradient_count() ? end : gradient_count()) - bucket.offset;
     if (kept_ != nullptr) add_kept(device_.gradients + bucket.offset, kept_ + bucket.offset, length, sums_);
-    if (length > 0 && sum_.sum(sum_.context, device_.gradients + bucket.offset, length, sums_) != 0)
-      throw Failure("summing gradients over the ranks failed");
+    if (length > 0) sum_bucket(which, length);
     summing_ = true;
   }
+}
+
+void Engine::sum_bucket(std::size_t bucket, std::size_t length) {
+  const int code =
+      peers_.scatter != nullptr
+          ? peers_.scatter(peers_.context, device_.gradients, bucket, sums_)
+          : peers_.sum(peers_.context, device_.gradients + buckets_[bucket].offset, length, sums_);
+  told(code, "summing gradients over the ranks");
 }
 
 void Engine::join_sums() {
@@ -159,8 +147,9 @@ void Engine::compute(DlrunCudaWork work) {
   join_sums();
   if (work == DLRUN_CUDA_ACCUMULATE)
     keep_gradients(device_.gradients, kept_, gradient_count(), device_.stream);
-  if (work == DLRUN_CUDA_TRAIN && kept_ != nullptr && sum_.sum == nullptr)
+  if (work == DLRUN_CUDA_TRAIN && kept_ != nullptr && !sums_over_ranks())
     add_kept(device_.gradients, kept_, gradient_count(), device_.stream);
+  if (work == DLRUN_CUDA_TRAIN) common_.average(device_);
 }
 
 void Engine::keep_keys(const std::uint64_t* keys) {
@@ -199,22 +188,23 @@ void Engine::begin(DlrunCudaWork work, const std::uint64_t* keys) {
   program.warm = true;
 }
 
-// A peer that died leaves sums that never end: so the host asks for it while it waits.
-void Engine::wait_for(const DlrunCudaSum& sum) {
-  if (sum.lost == nullptr) return check(cudaStreamSynchronize(device_.stream), "a step");
+// A peer that died leaves sums that never end: so the host asks for it as long as it waits. Groups of ranks
+// notice it one after the other.
+void Engine::wait_for(const DlrunCudaPeers& peers) {
+  if (peers.lost == nullptr) return check(cudaStreamSynchronize(device_.stream), "a step");
   bool lost = false;
   for (cudaError_t now = cudaStreamQuery(device_.stream); now != cudaSuccess;
        now = cudaStreamQuery(device_.stream)) {
     if (now != cudaErrorNotReady) check(now, "a step");
-    if (!lost && sum.lost(sum.context) != 0) lost = true;
+    lost = peers.lost(peers.context) != 0 || lost;
     std::this_thread::yield();
   }
-  if (lost || sum.lost(sum.context) != 0) throw Failure("a peer was lost");
+  if (lost || peers.lost(peers.context) != 0) throw Failure("a peer was lost");
 }
 
 DlrunCudaResult Engine::end() {
   use();
-  wait_for(sum_);
+  wait_for(peers_);
   return {host_result_[0], static_cast<std::int64_t>(host_result_[1]),
           host_result_[2], host_result_[3],
           host_result_[4], host_result_[5],
@@ -227,45 +217,10 @@ void Engine::next_scores(std::int64_t position, float* scores) {
     throw Failure("the model has no scores of a vocabulary");
 }
 
-void Engine::apply(const float* factors, float kept, float scale, float clip) {
-  use();
-  if (plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
-    copy(device_.gradients, host_gradients_, gradient_count() * sizeof(float), cudaMemcpyHostToDevice);
-  if (clip > 0)
-    clip_gradients(device_, norm_parts_, static_cast<std::int64_t>(gradient_count()), scale, clip);
-  update_(device_, static_cast<std::int64_t>(gradient_count()), factors);
-  if (plan_.averages != 0)
-    average_weights(device_.state[plan_.state_slots - 1], device_.values, gradient_count(), kept,
-                    device_.stream);
-}
-
-void Engine::swap_averages() {
-  use();
-  if (plan_.averages == 0) return;
-  swap_weights(device_.state[plan_.state_slots - 1], device_.values, gradient_count(), device_.stream);
-  stale_ = true;
-}
-
-// The sums of all ranks are the same bits, so their means are.
-void Engine::average_state(const DlrunCudaSum& sum, std::size_t ranks) {
-  use();
-  const auto average = [&](float* numbers, std::size_t count) {
-    if (count == 0) return;
-    if (sum.sum(sum.context, numbers, count, device_.stream) != 0)
-      throw Failure("averaging the ranks' weights failed");
-    divide(numbers, count, static_cast<float>(ranks), device_.stream);
-  };
-  average(device_.values, gradient_count());
-  for (std::size_t slot = 0; slot < plan_.state_slots; ++slot) average(device_.state[slot], gradient_count());
-  average(device_.statistics, plan_.statistics);
-  stale_ = true;
-  wait_for(sum);
-}
-
 void Engine::profile(float* milliseconds) {
   use();
-  const DlrunCudaSum sum = sum_;
-  sum_ = {};  // a rank's own work
+  const DlrunCudaPeers peers = peers_;
+  peers_ = {};  // a rank's own work
   for (std::size_t node = 0; node < operators_.size(); ++node) {
     for (Tensor& tensor : device_.tensors) tensor.written = false;
     *milliseconds++ =
@@ -280,19 +235,24 @@ void Engine::profile(float* milliseconds) {
       device_.stream, [&] { copy(staged_rows_, host_rows_, row_bytes(), cudaMemcpyHostToDevice); });
   *milliseconds++ = milliseconds_of(device_.stream, [&] {
     const runtime::Factors none{};
-    update_(device_, static_cast<std::int64_t>(gradient_count()), none.data());
+    apply(none.data(), 1, 1, 0);
   });
   *milliseconds++ = milliseconds_of(device_.stream, [&] { compute(DLRUN_CUDA_TRAIN); });
-  sum_ = sum;
+  peers_ = peers;
 }
 
 void Engine::time_sum(std::size_t count, float& issued, float& captured_time) {
   use();
-  if (sum_.sum == nullptr) throw Failure("this engine is alone");
+  if (!sums_over_ranks()) throw Failure("this engine is alone");
   Memory memory;
-  auto* const data = static_cast<float*>(memory.device(count * sizeof(float), "floats to be summed"));
+  const std::size_t floats = peers_.scatter != nullptr ? plan_.floats : count;
+  auto* const data = static_cast<float*>(memory.device(floats * sizeof(float), "floats to be summed"));
   const auto sum = [&] {
-    if (sum_.sum(sum_.context, data, count, sums_) != 0) throw Failure("a sum over the ranks failed");
+    if (peers_.sum != nullptr)
+      return told(peers_.sum(peers_.context, data, count, sums_), "a sum over the ranks");
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+      told(peers_.scatter(peers_.context, data, bucket, sums_), "a sum over the ranks");
+    told(peers_.gather(peers_.context, data, sums_), "gathering weights");
   };
   sum();
   check(cudaStreamSynchronize(sums_), "a sum over the ranks");
@@ -322,7 +282,7 @@ void Engine::move(DlrunCudaArena arena, std::size_t offset, std::size_t count, v
   } else {
     copy(host, at, count * sizeof(float), kind);
   }
-  check(cudaStreamSynchronize(device_.stream), "moving a tensor");
+  wait_for(peers_);
 }
 
 }  // namespace dlrun::cuda

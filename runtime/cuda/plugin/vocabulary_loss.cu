@@ -1,6 +1,7 @@
 // The end of a language model: scores of the vocabulary by a product, their cross-entropy in place, and both
 // gradients, for a part of the rows at a time, so that the scores of all are never there. All of it is done
-// in the forward pass, as losses do. Sums of losses are in a fixed order.
+// in the forward pass, as losses do. Sums of losses are in a fixed order. The ranks of a tensor group have
+// the scores of some tokens each: they exchange four numbers per row.
 #include <algorithm>
 #include <type_traits>
 
@@ -98,6 +99,82 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
+// A vocabulary of which the ranks of a tensor group have parts.
+struct Divided {
+  int first, tokens, parts;  // this part's first token; tokens of all parts
+};
+// A part of a row: its highest score, the sum of e^(score - highest), and where in the part the highest one
+// is; the label's score, where that is in the part.
+struct PartOfRow {
+  float highest, sum, own;
+  std::int32_t best;
+};
+
+template <class T, class P>
+__global__ void __launch_bounds__(kThreads)
+    sum_part(const T* scores, PartOfRow* parts, const std::int32_t* labels, int vocabulary, std::int64_t step,
+             Divided by) {
+  const T* const mine = scores + blockIdx.x * step;
+  Figure figure{-INFINITY, 0, vocabulary};
+  each_pack<0, const P>(mine, vocabulary, [&](int, int first, const P* at) {
+    const P all = *at;
+    Figure part{-INFINITY, 0, vocabulary};
+    for (int v = 0; v < P::kSize; ++v)
+      if (first + v < vocabulary && number(all.of[v]) > part.high)
+        part.high = number(all.of[v]), part.best = first + v;
+    for (int v = 0; v < P::kSize; ++v)
+      if (first + v < vocabulary) part.sum += __expf(number(all.of[v]) - part.high);
+    figure = join(figure, part);
+  });
+  figure = over_block(figure);
+  if (threadIdx.x != 0) return;
+  const int label = labels[blockIdx.x] - by.first;
+  const bool is_here = label >= 0 && label < vocabulary;
+  parts[blockIdx.x] = {figure.high, figure.sum, is_here ? number(mine[label]) : 0.0F, figure.best};
+}
+
+// What all parts say of a row, in their order: the same on all ranks.
+__device__ Figure join_parts(const PartOfRow* parts, std::int64_t rows, int label, const Divided& by,
+                             float& own, bool& is_best) {
+  Figure figure{-INFINITY, 0, by.tokens};
+  const int share = by.tokens / by.parts, more = by.tokens % by.parts;
+  for (int part = 0, first = 0; part < by.parts; ++part) {
+    const PartOfRow& one = parts[part * rows];
+    const int tokens = share + (part < more ? 1 : 0);
+    if (label >= first && label < first + tokens) own = one.own;
+    figure = join(figure, Figure{one.highest, one.sum, first + one.best});
+    first += tokens;
+  }
+  is_best = figure.best == label;
+  return figure;
+}
+
+template <class T, class P>
+__global__ void __launch_bounds__(kThreads)
+    join_row(T* scores, double* rows, const PartOfRow* parts, const std::int32_t* labels, int vocabulary,
+             std::int64_t step, float weight, bool wants_gradient, Divided by) {
+  T* const mine = scores + blockIdx.x * step;
+  const int label = labels[blockIdx.x], here = label - by.first;
+  const bool counts = label >= 0 && label < by.tokens;
+  float own = 0;
+  bool is_best = false;
+  const Figure figure = join_parts(parts + blockIdx.x, gridDim.x, label, by, own, is_best);
+  if (threadIdx.x == 0) {
+    rows[2 * blockIdx.x] = counts ? log(static_cast<double>(figure.sum)) + figure.high - own : 0.0;
+    rows[2 * blockIdx.x + 1] = counts && is_best ? 1.0 : 0.0;
+  }
+  if (!wants_gradient) return;
+  const float scale = counts ? weight / figure.sum : 0.0F;
+  each_pack<0, P>(mine, vocabulary, [&](int, int first, P* at) {
+    P all = *at;
+    for (int v = 0; v < P::kSize; ++v) {
+      const float part = scale * __expf(number(all.of[v]) - figure.high);
+      put(all.of[v], first + v >= vocabulary ? 0.0F : part - (counts && first + v == here ? weight : 0.0F));
+    }
+    *at = all;
+  });
+}
+
 class VocabularyLoss final : public Operator {
  public:
   VocabularyLoss(Device& device, const DlrunCudaNode& node)
@@ -111,6 +188,12 @@ class VocabularyLoss final : public Operator {
         scores_(device.memory.device(static_cast<std::size_t>(part_ * step_) * device.size(),
                                      "scores of a vocabulary")) {
     check(cudaMemset(scores_, 0, static_cast<std::size_t>(part_ * step_) * device.size()), "clearing scores");
+    if (node.parts > 1) {
+      const auto rows = static_cast<std::size_t>(part_) * sizeof(PartOfRow);
+      own_rows_ = static_cast<PartOfRow*>(device.memory.device(rows, "parts of scores"));
+      all_rows_ = static_cast<PartOfRow*>(
+          device.memory.device(rows * static_cast<std::size_t>(node.parts), "all parts of scores"));
+    }
     if (vocabulary_ == step_) return;
     padded_ = device.memory.device(weight_bytes(device, step_), "weights of a vocabulary");
     check(cudaMemset(padded_, 0, weight_bytes(device, step_)), "clearing weights");
@@ -167,10 +250,12 @@ class VocabularyLoss final : public Operator {
           "a copy on the device");
   }
 
-  // The largest part that divides the rows and whose scores fit.
+  // The largest part that divides the rows and whose scores fit; on all ranks of a tensor group the same.
   std::int64_t part_of(const Device& device) const {
+    const std::int64_t widest = node_.parts > 1 ? node_.tokens / node_.parts + 1 : vocabulary_;
+    const std::int64_t step = (widest + kStep - 1) / kStep * kStep;
     const std::int64_t fits =
-        std::max<std::int64_t>(1, kMaxBytes / (step_ * static_cast<std::int64_t>(device.size())));
+        std::max<std::int64_t>(1, kMaxBytes / (step * static_cast<std::int64_t>(device.size())));
     std::int64_t parts = (rows_ + fits - 1) / fits;
     while (rows_ % parts != 0) ++parts;
     return rows_ / parts;
@@ -181,7 +266,38 @@ class VocabularyLoss final : public Operator {
            static_cast<std::size_t>(first * node_.in_channels) * device.size();
   }
 
+  void exchange_rows(Device& device) const {
+    const DlrunCudaPeers& peers = *device.peers;
+    if (peers.tensor_exchange == nullptr) return;
+    told(peers.tensor_exchange(peers.context, own_rows_, all_rows_,
+                               static_cast<std::size_t>(part_) * sizeof(PartOfRow), device.stream),
+         "exchanging parts of scores");
+  }
+
+  // With the other ranks of the tensor group.
+  void score_together(Device& device, std::int64_t first, Mode mode) const {
+    const float weight = 1.0F / static_cast<float>(rows_);
+    const Divided by{static_cast<int>(node_.first_token), static_cast<int>(node_.tokens),
+                     static_cast<int>(node_.parts)};
+    const std::int32_t* const labels = device.labels + first;
+    const auto blocks_of_rows = static_cast<unsigned>(part_);
+    const int vocabulary = static_cast<int>(vocabulary_);
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      using P = Pack<T, 16 / sizeof(T)>;
+      T* const scores = static_cast<T*>(scores_);
+      sum_part<T, P>
+          <<<blocks_of_rows, kThreads, 0, device.stream>>>(scores, own_rows_, labels, vocabulary, step_, by);
+      exchange_rows(device);
+      join_row<T, P><<<blocks_of_rows, kThreads, 0, device.stream>>>(scores, losses_.data() + 2 * first,
+                                                                     all_rows_, labels, vocabulary, step_,
+                                                                     weight, mode == Mode::train, by);
+    });
+    check(cudaGetLastError(), "the loss");
+  }
+
   void score(Device& device, std::int64_t first, Mode mode) const {
+    if (own_rows_ != nullptr) return score_together(device, first, mode);
     const float weight = 1.0F / static_cast<float>(rows_);
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
@@ -218,6 +334,7 @@ class VocabularyLoss final : public Operator {
   SequenceProduct product_;
   void* scores_;
   void* padded_ = nullptr;
+  PartOfRow *own_rows_ = nullptr, *all_rows_ = nullptr;  // where a tensor group divides the vocabulary
 };
 
 }  // namespace

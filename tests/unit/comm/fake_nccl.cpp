@@ -73,7 +73,7 @@ std::mutex mutex;
 std::map<std::string, std::weak_ptr<Group>> groups;
 std::atomic<int> ids{0}, failure{0}, aborted{0}, destroyed{0};
 thread_local std::string log_, shown;
-thread_local bool grouped = false;
+thread_local int grouped = 0;  // how many groups are open
 thread_local std::vector<std::function<int()>> asked;
 
 void note(const std::string& text) {
@@ -81,7 +81,7 @@ void note(const std::string& text) {
 }
 int ask(const std::string& text, std::function<int()> work) {
   note(text);
-  if (!grouped) return work();
+  if (grouped == 0) return work();
   asked.push_back(std::move(work));
   return 0;
 }
@@ -129,6 +129,15 @@ EXPORTED int ncclAllReduce(const void* from, void* to, std::size_t count, int ty
   return ask("all-reduce " + std::to_string(count), [=] {
     return total_of(of(comm), from, count,
                     [&](const float* total) { std::memcpy(to, total, count * sizeof(float)); });
+  });
+}
+EXPORTED int ncclReduce(const void* from, void* to, std::size_t count, int type, int operation, int root,
+                        void* comm, void* /*stream*/) {
+  if (type != 7 || operation != 0) return 4;
+  return ask("reduce " + std::to_string(count) + " to " + std::to_string(root), [=] {
+    return total_of(of(comm), from, count, [&](const float* total) {
+      if (of(comm).rank == root) std::memcpy(to, total, count * sizeof(float));
+    });
   });
 }
 EXPORTED int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int operation,
@@ -184,12 +193,12 @@ EXPORTED int ncclRecv(void* to, std::size_t bytes, int type, int peer, void* com
 }
 EXPORTED int ncclGroupStart() {
   note("group");
-  grouped = true;
+  ++grouped;
   return 0;
 }
 EXPORTED int ncclGroupEnd() {
   note("end");
-  grouped = false;
+  if (--grouped > 0) return 0;
   int first = 0;
   for (const auto& work : std::exchange(asked, {}))
     if (const int code = work(); first == 0) first = code;

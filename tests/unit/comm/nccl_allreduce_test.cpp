@@ -20,7 +20,7 @@ using test::from_fake_nccl;
 TEST_CASE("three ranks sum what is on their devices, bucket by bucket") {
   std::atomic<int> right{0};
   test::on_ranks(3, [&](Communicator& world) {
-    const auto made = make_nccl_allreduce(world, FAKE_NCCL);
+    const auto made = make_nccl_allreduce(world, world, FAKE_NCCL);
     if (!made || made->description != "NCCL 2.28.3") return;
     std::vector<float> gradients(10, static_cast<float>(world.rank() + 1));
     if (!made->sum->sum(gradients.data(), 4, nullptr) || !made->sum->sum(gradients.data() + 4, 5, nullptr))
@@ -34,7 +34,7 @@ TEST_CASE("three ranks sum what is on their devices, bucket by bucket") {
 
 TEST_CASE("a library that is not there is an error of all ranks that says what to do") {
   test::on_ranks(2, [](Communicator& world) {
-    const auto made = make_nccl_allreduce(world, "libnccl-nowhere.so.2");
+    const auto made = make_nccl_allreduce(world, world, "libnccl-nowhere.so.2");
     REQUIRE(!made);
     CHECK(made.error().kind == ErrorKind::unavailable);
     CHECK(made.error().what.starts_with("NCCL cannot be loaded: "));
@@ -44,7 +44,8 @@ TEST_CASE("a library that is not there is an error of all ranks that says what t
 
 TEST_CASE("where one rank cannot load it, the others are told which") {
   test::on_ranks(2, [](Communicator& world) {
-    const auto made = make_nccl_allreduce(world, world.rank() == 1 ? "libnccl-nowhere.so.2" : FAKE_NCCL);
+    const auto made =
+        make_nccl_allreduce(world, world, world.rank() == 1 ? "libnccl-nowhere.so.2" : FAKE_NCCL);
     REQUIRE(!made);
     CHECK(made.error().kind == ErrorKind::unavailable);
     if (world.rank() == 0) CHECK(made.error().what == "rank 1 cannot use NCCL; its log says why");
@@ -54,7 +55,7 @@ TEST_CASE("where one rank cannot load it, the others are told which") {
 TEST_CASE("what NCCL finds wrong while a step runs is an error in its words, and the step is let go") {
   const int before = (*from_fake_nccl<int()>("fake_nccl_aborted"))();
   test::on_ranks(2, [](Communicator& world) {
-    auto made = make_nccl_allreduce(world, FAKE_NCCL);
+    auto made = make_nccl_allreduce(world, world, FAKE_NCCL);
     REQUIRE(made);
     CHECK(made->sum->check());
     CHECK(world.barrier());

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/comm/nccl/communicator.hpp"
+#include "runtime/comm/nccl/group.hpp"
 #include "tests/unit/comm/fake_device.hpp"
 #include "tests/unit/train/thread_ranks.hpp"
 
@@ -60,6 +61,30 @@ TEST_CASE("GPUs have all collectives, and so have groups of them: uneven, reorde
   });
   CHECK(right == 5);
   CHECK((*test::from_fake_nccl<int()>("fake_nccl_destroyed"))() == before + 15);
+}
+
+TEST_CASE("parts of any lengths are summed where they belong, and come to all ranks") {
+  std::atomic<int> right{0};
+  test::on_ranks(3, [&](Communicator& world) {
+    const auto group = make_nccl_group(world, world, FAKE_NCCL);
+    REQUIRE(group);
+    DeviceGroup& gpus = *group->group;
+    CHECK(gpus.ranks() == 3);
+    const std::vector<std::size_t> borders{0, 4, 4, 7};  // nothing of the second rank's
+    const auto own = static_cast<float>(gpus.rank() + 1);
+    std::vector<float> data(8, own), wanted(8, own);
+    REQUIRE(gpus.reduce_scatter(data.data(), borders, nullptr));
+    const auto part = static_cast<std::size_t>(gpus.rank());
+    std::fill(wanted.begin() + static_cast<std::ptrdiff_t>(borders[part]),
+              wanted.begin() + static_cast<std::ptrdiff_t>(borders[part + 1]), 6.0F);
+    const bool scattered = data == wanted;
+    std::fill(data.begin(), data.end(), own);
+    REQUIRE(gpus.together([&] { return gpus.allgather(data.data(), borders, nullptr); }));
+    const std::vector<float> gathered{1, 1, 1, 1, 3, 3, 3, own};
+    if (scattered && data == gathered) ++right;
+    REQUIRE(world.barrier());
+  });
+  CHECK(right == 3);
 }
 
 TEST_CASE("what NCCL finds wrong ends a group too") {

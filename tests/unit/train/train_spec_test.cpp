@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/train/model_checks.hpp"
 #include "runtime/train/startup.hpp"
 
 using namespace dlrun;
@@ -370,7 +371,19 @@ TEST_CASE("the optimizer's state is on all ranks, or in parts where the rest of 
         std::string::npos);
   refused("  parameter-server: {}\n", "train.optimizer.state is sharded, and train.parameter-server is set");
   refused("  allreduce: {algorithm: ring}\n", "gradients are summed by a reduce-scatter");
-  refused("  device: cuda\n", "the state is divided on CPUs only so far");
+  const auto on_gpus = [&](const std::string& more, const ModelRank& rank, const std::string& why) {
+    const auto checked = check_model_settings(*read(model + data + more + "  device: cuda\n"), rank);
+    const std::string text = checked ? "no error" : checked.error().text();
+    CHECK_MESSAGE(text.find(why) != std::string::npos, text);
+  };
+  on_gpus(sharded, {}, "no error");
+  on_gpus("", first_of(2, 1), "no error");
+  on_gpus("", first_of(1, 2), "parallel.pipeline is above 1, which is not supported on GPUs so far");
+  on_gpus(sharded, first_of(2, 1),
+          "train.optimizer.state is sharded, which is not supported together on GPUs");
+  on_gpus("  optimizer: {name: lamb, state: sharded}\n", {}, "and train.optimizer is lamb");
+  on_gpus(sharded + "  allreduce: {dtype: bf16}\n", {},
+          "train.allreduce.dtype is bf16, which is not supported");
   CHECK(refusal("  model: dcgan\n" + data + sharded).find("dcgan is a GAN") != std::string::npos);
   CHECK(read(model + data + sharded + "  shards: 4\n").has_value());
 }

@@ -1,0 +1,146 @@
+// The update behind a step: the limit of the gradients' norm, the optimizer's pass and averages. Where ranks
+// have a part of the optimizer's state each, all of it in this rank's slices; then the weights come to all.
+#include "runtime/cuda/plugin/clip.hpp"
+#include "runtime/cuda/plugin/engine.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+// As optim/average.hpp has it.
+void average_weights(float* average, const float* values, std::size_t length, float kept,
+                     cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(length),
+           [=] __device__(std::int64_t i) { average[i] = kept * average[i] + (1 - kept) * values[i]; });
+}
+
+void swap_weights(float* average, float* values, std::size_t length, cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(length), [=] __device__(std::int64_t i) {
+    const float value = values[i];
+    values[i] = average[i];
+    average[i] = value;
+  });
+}
+
+void divide(float* numbers, std::size_t count, float by, cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(count), [=] __device__(std::int64_t i) { numbers[i] /= by; });
+}
+
+// As long as it lives, the arenas of the device begin with that slice of them.
+class Within {
+ public:
+  Within(Device& device, const DlrunCudaOwned& slice)
+      : device_(device),
+        values_(device.values),
+        gradients_(device.gradients),
+        copies_(device.copies),
+        exempt_(device.exempt) {
+    device.values += slice.offset, device.gradients += slice.offset;
+    if (copies_ != nullptr) device.copies += slice.offset;
+    if (exempt_ != nullptr) device.exempt += slice.offset / DLRUN_CUDA_SLICE_ALIGNMENT;
+    for (std::size_t slot = 0; slot < runtime::kMaxStateArenas; ++slot) {
+      state_[slot] = device.state[slot];
+      if (state_[slot] != nullptr) device.state[slot] += slice.state;
+    }
+  }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+  ~Within() {
+    device_.values = values_, device_.gradients = gradients_;
+    device_.copies = copies_, device_.exempt = exempt_;
+    for (std::size_t slot = 0; slot < runtime::kMaxStateArenas; ++slot) device_.state[slot] = state_[slot];
+  }
+
+ private:
+  Device& device_;
+  float *values_, *gradients_;
+  Bf16* copies_;
+  const std::uint8_t* exempt_;
+  float* state_[runtime::kMaxStateArenas] = {};
+};
+
+}  // namespace
+
+// All of the gradients, or what of each bucket is this rank's.
+void Engine::make_slices(const DlrunCudaPlan& plan) {
+  for (std::size_t index = 0; index < plan.parameter_count; ++index) {
+    const DlrunCudaTensor& tensor = plan.parameters[index];
+    (tensor.is_part != 0 ? parts_ : commons_).push_back({tensor.offset, tensor.length, 1});
+  }
+  if (plan.owned == nullptr) return slices_.push_back({0, gradient_count(), 0});
+  std::vector<NormSlice> squared;
+  for (std::size_t bucket = 0; bucket < plan.bucket_count; ++bucket) {
+    const DlrunCudaOwned& own = plan.owned[bucket];
+    if (own.length == 0) continue;
+    slices_.push_back(own);
+    squared.push_back({own.offset, own.length, 1});
+  }
+  norm_.set_slices(device_, squared);
+}
+
+// Of a divided model, what all ranks of the tensor group have counts once among them.
+void Engine::divide_norm() {
+  std::vector<NormSlice> squared = parts_;
+  for (const NormSlice& common : commons_)
+    squared.push_back({common.offset, common.length, 1 / static_cast<double>(peers_.tensor_ranks)});
+  norm_.set_slices(device_, squared);
+}
+
+void Engine::limit_norm(float scale, float limit) {
+  norm_.sum_squares(device_, gradient_count());
+  const bool by_state = peers_.exchange != nullptr;
+  const auto exchange = by_state ? peers_.exchange : peers_.tensor_exchange;
+  if (exchange != nullptr) {
+    double* const all = norm_.all(device_, by_state ? peers_.ranks : peers_.tensor_ranks);
+    told(exchange(peers_.context, norm_.own(), all, sizeof(double), device_.stream), "the gradients' norm");
+  }
+  norm_.clip(device_, gradient_count(), scale, limit);
+}
+
+void Engine::apply(const float* factors, float kept, float scale, float clip) {
+  use();
+  if (plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
+    copy(device_.gradients, host_gradients_, gradient_count() * sizeof(float), cudaMemcpyHostToDevice);
+  if (clip > 0) limit_norm(scale, clip);
+  for (const DlrunCudaOwned& slice : slices_) {
+    const Within within(device_, slice);
+    update_(device_, static_cast<std::int64_t>(slice.length), factors);
+    if (plan_.averages != 0)
+      average_weights(device_.state[plan_.state_slots - 1], device_.values, slice.length, kept,
+                      device_.stream);
+  }
+  gather_values();
+}
+
+void Engine::swap_averages() {
+  use();
+  if (plan_.averages == 0) return;
+  for (const DlrunCudaOwned& slice : slices_) {
+    const Within within(device_, slice);
+    swap_weights(device_.state[plan_.state_slots - 1], device_.values, slice.length, device_.stream);
+  }
+  stale_ = true;
+  gather_values();
+}
+
+// The sums of all ranks are the same bits, so their means are.
+void Engine::average_state(const DlrunCudaPeers& peers, std::size_t ranks) {
+  use();
+  const auto average = [&](float* numbers, std::size_t count) {
+    if (count == 0) return;
+    told(peers.sum(peers.context, numbers, count, device_.stream), "averaging the ranks' weights");
+    divide(numbers, count, static_cast<float>(ranks), device_.stream);
+  };
+  average(device_.values, gradient_count());
+  for (std::size_t slot = 0; slot < plan_.state_slots; ++slot) average(device_.state[slot], gradient_count());
+  average(device_.statistics, plan_.statistics);
+  stale_ = true;
+  wait_for(peers);
+}
+
+void Engine::gather_values() {
+  if (peers_.gather == nullptr) return;
+  told(peers_.gather(peers_.context, device_.values, device_.stream), "gathering weights");
+  stale_ = true;
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Two ranks on two GPUs that share a language model or the state of its optimizer: a tensor group comes to the losses of one GPU, sharded
+state to the bits of replicated state, each goes on from the other's checkpoints and on a CPU, and a killed rank is named by the other.
+PROGRAM: dlrun-train. Needs two GPUs and NCCL."""
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import trainings
+
+SETTINGS = {"model": {"name": "small", "transformer": {"layers": 2, "heads": 4, "features": 128, "context": 64}}, "batch": 16, "epochs": 1,
+            "schedule": {"decay": "none"}, "precision": "f32"}
+BOUNDS = {"f32": 1e-4, "bf16": 1e-2}  # of a loss, in its own size, within a hundred steps
+LATER = 2e-3  # the same of f32 after two epochs, where other batches per rank round otherwise from the start
+LOSSES = ("loss", "epoch_loss", "validation_loss")
+# A step is long beside what the hosts do, between whose messages a killed rank is the launcher's to notice; and a term is summed in
+# two halves.
+LONG_STEPS = {"model": {"name": "wide", "transformer": {"layers": 4, "heads": 8, "features": 512, "context": 64}}, "batch": 64}
+
+
+class Parallel(trainings.Trainings):
+    @classmethod
+    def setUpClass(cls):
+        cls.data = pathlib.Path(tempfile.mkdtemp(prefix="dlrun-gpu-"))
+        trainings.prepare_tokens(cls.data, 2500)
+
+    def settings(self, state="replicated", **more):
+        optimizer = {"name": "adamw", "lr": 0.0005, "state": state}
+        data = {"format": "tokens", "dir": str(self.data / "tokens"), "context": 64}
+        return {**SETTINGS, "data": data, "optimizer": optimizer, **more}
+
+    def world(self, division, **more):
+        """Two ranks, as the launcher would number them."""
+        groups = lambda rank: {"DLRUN_TENSOR_RANK": str(rank), "DLRUN_TENSOR_SIZE": "2", "DLRUN_DATA_RANK": "0", "DLRUN_DATA_SIZE": "1"}
+        state = "sharded" if division == "sharded" else "replicated"
+        return self.ranks(of_rank=groups if division == "tensor" else lambda rank: {}, **self.settings(state, **more))
+
+    def two(self, division, said=None, **more):
+        """Two ranks to their end: the losses that they told."""
+        before = self.lines_so_far()
+        begin = time.monotonic()
+        world = self.world(division, **more)
+        codes = world.wait(trainings.LONGEST)
+        lines = [line for line in world.text(0).splitlines() if re.search("GPU|optimizer state|tensor group", line)]
+        print(f"--- two, {division} {more} {time.monotonic() - begin:.1f} s", *lines, sep="\n", flush=True)
+        self.assertEqual(codes, [0, 0], world.text(0) + world.text(1))
+        if said:
+            self.assertIn(said, world.text(0))
+        return self.losses(before)
+
+    def last_step(self):
+        path = self.folder / "metrics.jsonl"
+        whole = path.read_text().split("\n")[:-1] if path.exists() else []
+        return json.loads(whole[-1])["step"] if whole else 0
+
+    def lines_so_far(self):
+        return len(self.metrics()) if (self.folder / "metrics.jsonl").exists() else 0
+
+    def one(self, **more):
+        before = self.lines_so_far()
+        self.run_one(**self.settings(**more))
+        return self.losses(before)
+
+    def losses(self, skipped):
+        """Of the first step, means of 50 steps, of epochs and of the validation data, by step and name."""
+        return {(line["step"], name): line[name] for line in self.metrics()[skipped:] for name in LOSSES if name in line}
+
+    def weights(self):
+        """The bits of all parameters of the newest checkpoint, whoever wrote its parts."""
+        target = self.folder / "whole.safetensors"
+        subprocess.run([trainings.TRAIN, "--export", target, "--checkpoint", self.folder / "ckpt"], check=True, stdout=subprocess.DEVNULL)
+        return hashlib.sha256(target.read_bytes()).hexdigest()
+
+    def assert_near(self, ours, peers, bound):
+        self.assertEqual(set(ours), set(peers))
+        worst = max(abs(ours[key] - peers[key]) / peers[key] for key in peers)
+        print(f"--- {len(ours)} losses of {list(peers.values())}, at most {worst:.1e} apart", flush=True)
+        self.assertLess(worst, bound)
+
+    def test_a_tensor_group_comes_to_the_losses_of_one_gpu(self):
+        together = {"clip-norm": 1, "accumulate": 2}
+        for precision, more in (("f32", together), ("bf16", together), ("f32", LONG_STEPS)):
+            self.setUp()
+            peers = self.one(**{"precision": precision, **more})
+            self.setUp()
+            ours = self.two("tensor", "tensor groups sum on the GPUs by NCCL", **{"precision": precision, **more})
+            self.assert_near(ours, peers, BOUNDS[precision])
+
+    def test_sharded_state_has_the_bits_of_replicated_state(self):
+        for more in ({"precision": "f32"}, {"precision": "bf16", "accumulate": 2, "ema": 0.9}):
+            self.setUp()
+            peers, whole = self.two("data", "gradients are summed on the GPUs by NCCL", **more), self.weights()
+            self.setUp()
+            ours = self.two("sharded", "each GPU gets the sums of its part of the gradients by NCCL", **more)
+            self.assertEqual(ours, peers)
+            self.assertEqual(self.weights(), whole)
+
+    def test_a_clipped_sharded_training_comes_to_the_same_losses(self):
+        peers = self.two("data", **{"clip-norm": 0.5})
+        self.setUp()
+        self.assert_near(self.two("sharded", **{"clip-norm": 0.5}), peers, BOUNDS["f32"])
+
+    def test_a_checkpoint_goes_on_at_any_division_and_on_a_cpu(self):
+        """Two epochs of one GPU, and the second after a first of another division, with the same global batch."""
+        for divided, batches in (("sharded", {"one": 32, "sharded": 16}), ("tensor", {"one": 16, "tensor": 16})):
+            self.setUp()
+            whole = self.one(epochs=2, batch=batches["one"])
+            last_step = max(step for step, _ in whole)
+            peers = {key: loss for key, loss in whole.items() if key[0] == last_step and key[1] != "loss"}
+            for order in (("one", divided), (divided, "one")):
+                self.setUp()
+                for epochs, division in enumerate(order, start=1):
+                    settings = {"epochs": epochs, "batch": batches[division]}
+                    last = self.one(**settings) if division == "one" else self.two(division, **settings)
+                self.assert_near({key: loss for key, loss in last.items() if key in peers}, peers, LATER)
+        done = subprocess.run([trainings.TRAIN, "--evaluate", self.data / "tokens", "--checkpoint", self.folder / "ckpt"], check=True,
+                              text=True, stdout=subprocess.PIPE)
+        told = [line["validation_loss"] for line in self.metrics() if "validation_loss" in line][-1]
+        self.assertAlmostEqual(json.loads(done.stdout)["loss"], told, 3)
+
+    def test_a_rank_that_is_killed_is_named_within_seconds(self):
+        """In the middle of a long epoch: at its end hosts exchange more, as they write checkpoints."""
+        data = pathlib.Path(tempfile.mkdtemp(prefix="dlrun-gpu-"))
+        trainings.prepare_tokens(data, 20000)
+        settings = {**LONG_STEPS, "data": {"format": "tokens", "dir": str(data / "tokens"), "context": 64}}
+        for division in ("tensor", "sharded"):
+            for victim in (1, 0):
+                self.setUp()
+                world = self.world(division, epochs=10000, **settings)
+                while self.last_step() < 50 and world.processes[0].poll() is None:
+                    time.sleep(0.01)
+                begin = time.monotonic()
+                world.kill(victim)
+                codes, seconds = world.wait(60), time.monotonic() - begin
+                witness = 1 - victim
+                print(f"--- {division}: rank {victim} killed: {codes} after {seconds:.2f} s", world.text(witness)[-300:], sep="\n", flush=True)
+                self.assertEqual(codes[witness], 71)
+                self.assertRegex(world.text(witness), rf"rank {victim} on \S+ is gone")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    trainings.main()

@@ -1,0 +1,184 @@
+// What a rank of a tensor group, or one with a part of the optimizer's state, gives its GPU: its part of each
+// parameter and of the state, who adds what the group has once, and where sums over the group lie.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include <doctest/doctest.h>
+
+#include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/cuda/lifetimes.hpp"
+#include "runtime/cuda/lowering.hpp"
+#include "runtime/graph/fuse.hpp"
+#include "runtime/graph/split.hpp"
+#include "runtime/models/models.hpp"
+#include "tensor_models.hpp"
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+using namespace dlrun::runtime::test;
+
+namespace {
+
+CudaPlan part_of(const Graph& whole, int part, int parts, const EngineOptions& options = {}) {
+  return lower(fuse(split_graph(whole, {part, parts}).value()), options).value();
+}
+
+std::size_t only(const CudaPlan& flat, std::string_view kind) {
+  std::size_t found = flat.nodes.size();
+  for (std::size_t index = 0; index < flat.nodes.size(); ++index)
+    if (is(flat.nodes[index], kind)) found = std::min(found, index);
+  REQUIRE(found < flat.nodes.size());
+  return found;
+}
+
+bool leaves_terms(const DlrunCudaNode& node) {
+  return (node.facts & DLRUN_CUDA_LEAVES_TERMS) != 0;
+}
+
+}  // namespace
+
+TEST_CASE("a rank's GPU has the part of the state that its CPU would have, with the same first values") {
+  const EngineOptions options{.batch = 1, .seed = 3, .optimizer = default_optimizer("adam")};
+  for (const Graph& whole : {gpt_like(41), llama_like(), fully_connected_model()})
+    for (const int part : {0, 1}) {
+      const auto cpu = compile(split_graph(whole, {part, 2}).value(), options).value();
+      const CudaPlan flat = part_of(whole, part, 2, options);
+      const StateLayout& layout = flat.layout;
+      REQUIRE(layout.tensors().size() == cpu->tensors().size());
+      for (std::size_t i = 0; i < layout.tensors().size(); ++i) {
+        const TensorInfo& info = layout.tensors()[i];
+        CAPTURE(info.name);
+        CHECK(info.name == cpu->tensors()[i].name);
+        CHECK(info.shape == cpu->tensors()[i].shape);
+        CHECK(info.held == cpu->tensors()[i].held);
+        CHECK(info.held_by == cpu->tensors()[i].held_by);
+        const DeviceOrder& order = flat.orders[layout.place(i).owner];
+        CHECK(order.filters * order.channels * order.pixels == info.elements());
+        if (info.role == TensorInfo::Role::momentum) continue;
+        std::vector<float> ours(info.elements()), theirs(ours.size());
+        layout.first_values(i, options.seed, ours);
+        REQUIRE(cpu->read_tensor(i, theirs));
+        CHECK(ours == theirs);
+      }
+    }
+}
+
+TEST_CASE("biases and positions are added by one rank of a group, and columns' biases by all") {
+  for (const int part : {0, 1}) {
+    const CudaPlan flat = part_of(gpt_like(41), part, 2, {.batch = 2});
+    int terms = 0;
+    for (std::size_t index = 0; index + 1 < flat.nodes.size(); ++index) {
+      if (!is(flat.nodes[index], "linear")) continue;
+      const bool is_term = is(flat.nodes[index + 1], "tensor_sum");
+      CHECK(leaves_terms(flat.nodes[index]) == (is_term && part == 1));
+      terms += is_term ? 1 : 0;
+    }
+    CHECK(terms == 4);  // out and down of two layers
+    const DlrunCudaNode &table = flat.nodes[only(flat, "embedding")],
+                        &loss = flat.nodes[only(flat, "vocabulary_loss")];
+    CHECK(leaves_terms(table) == (part == 1));
+    for (const DlrunCudaNode* node : {&table, &loss}) {
+      CHECK(node->parts == 2);
+      CHECK(node->tokens == 41);
+      CHECK(node->first_token == (part == 0 ? 0 : 21));
+    }
+  }
+}
+
+TEST_CASE("parameters that a group divides are told from those that all of its ranks have") {
+  const CudaPlan flat = part_of(gpt_like(), 0, 2);
+  for (std::size_t i = 0; i < flat.tensors.size(); ++i) {
+    const ParameterSpec& of = flat.layout.parameters()[i];
+    CAPTURE(of.name);
+    CHECK(flat.tensors[i].is_part == (of.of ? 1 : 0));
+  }
+  const auto parts = std::count_if(flat.tensors.begin(), flat.tensors.end(),
+                                   [](const DlrunCudaTensor& one) { return one.is_part != 0; });
+  CHECK(parts > 0);
+  CHECK(parts < static_cast<std::ptrdiff_t>(flat.tensors.size()));
+}
+
+TEST_CASE("sums over a group need no memory of their own, and gradients pass them on their way") {
+  const CudaPlan flat = part_of(gpt_like(), 0, 2, {.precision = Precision::bf16});
+  DlrunCudaPlan plan{};
+  plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = 4;
+  const auto values = cuda::value_lifetimes(plan, 2), gradients = cuda::gradient_lifetimes(plan, 2);
+  const auto holders = cuda::gradient_holders(plan);
+  int sums = 0, copies = 0;
+  for (std::size_t index = 0; index < plan.count; ++index) {
+    const DlrunCudaNode& node = flat.nodes[index];
+    const bool is_sum = is(node, "tensor_sum");
+    if (!is_sum && !is(node, "tensor_copy")) continue;
+    (is_sum ? sums : copies) += 1;
+    CHECK(values[index].bytes == 0);
+    CHECK(holders[node.inputs[0]] == holders[index]);
+    CHECK(gradients[node.inputs[0]].bytes == 0);
+  }
+  CHECK(sums == 5);    // the embedding, and two of each layer
+  CHECK(copies == 5);  // two of each layer, and the loss
+  // Behind a sum, one gradient goes down the trunk as without a group.
+  const std::size_t end = only(flat, "layer_norm");
+  const std::size_t trunk = flat.nodes[end].inputs[0];
+  CHECK(is(flat.nodes[trunk], "tensor_sum"));
+  std::vector<std::size_t> adds;
+  for (std::size_t index = 0; index < plan.count; ++index)
+    if (is(flat.nodes[index], "add")) adds.push_back(index);
+  REQUIRE(adds.size() == 4);
+  for (const std::size_t add : adds) {
+    CHECK((flat.nodes[add].facts & DLRUN_CUDA_PASSES_GRADIENT) != 0);
+    CHECK(holders[trunk] == holders[add]);
+  }
+}
+
+TEST_CASE("ranks have parts of the optimizer's state that make the whole, at rows of weights") {
+  const Graph whole = gpt_like(1000, ", hidden: 200");
+  const auto plan_of = [&](std::optional<StatePart> part) {
+    return lower(fuse(whole), {.bucket_bytes = 8 << 10,
+                               .optimizer = default_optimizer("adamw"),
+                               .average = 0.5F,
+                               .state_part = part})
+        .value();
+  };
+  CHECK(plan_of({}).owned.empty());
+  for (const int ranks : {1, 2, 3}) {
+    CAPTURE(ranks);
+    std::size_t sum = 0, largest = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const CudaPlan flat = plan_of(StatePart{rank, ranks});
+      REQUIRE(flat.owned.size() == flat.buckets.size());
+      std::size_t state = 0;
+      for (std::size_t bucket = 0; bucket < flat.owned.size(); ++bucket) {
+        const DlrunCudaOwned& own = flat.owned[bucket];
+        CHECK(own.state == state);
+        CHECK(own.offset % DLRUN_CUDA_SLICE_ALIGNMENT == 0);
+        CHECK(own.offset ==
+              flat.buckets[bucket].offset + flat.layout.borders()[bucket][static_cast<std::size_t>(rank)]);
+        state += own.length;
+      }
+      CHECK(state == flat.layout.state_floats());
+      sum += state, largest = std::max(largest, state);
+      for (std::size_t i = 0; i < flat.layout.tensors().size(); ++i) {
+        const TensorInfo& info = flat.layout.tensors()[i];
+        if (info.role != TensorInfo::Role::momentum) continue;
+        CAPTURE(info.name);
+        const DeviceOrder& order = flat.orders[flat.layout.place(i).owner];
+        CHECK(info.elements() % (order.channels * order.pixels) == 0);
+        if (info.elements() == 0) continue;
+        // Its first number, in the arena of the state and in the whole parameter.
+        const TensorBox box = info.boxes().front();
+        const auto row = static_cast<std::size_t>(box.first[0]);
+        const std::size_t in_arena = flat.layout.slice(flat.layout.place(i).owner).offset +
+                                     row * (info.shape.size() > 1 ? order.channels * order.pixels : 1);
+        const auto own = std::find_if(flat.owned.begin(), flat.owned.end(), [&](const DlrunCudaOwned& one) {
+          return one.offset <= in_arena && in_arena < one.offset + one.length;
+        });
+        REQUIRE(own != flat.owned.end());
+        CHECK(flat.layout.place(i).offset == own->state + (in_arena - own->offset));
+      }
+    }
+    const std::size_t all = plan_of({}).layout.floats() - kSpareSlots;
+    CHECK(sum == all);
+    CHECK(largest < all / static_cast<std::size_t>(ranks) * 6 / 5 + 1);
+  }
+}
