@@ -3,7 +3,9 @@
 // CUDA.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "runtime/cuda/table.h"
 #include "runtime/engine/device_allreduce.hpp"
@@ -22,6 +24,8 @@ class CudaLibrary {
   int devices() const { return devices_; }
   const DlrunCudaTable& table() const { return *table_; }
   std::string device_name(int device) const;
+  // What the last bits of a computation depend on: the device and the libraries.
+  std::map<std::string, std::string> arithmetic(int device) const;
   Error error(std::string what) const;  // with the plug-in's own text
 
  private:
@@ -36,6 +40,8 @@ class CudaEngine : public Engine {
  public:
   // From the next step on train_batch sums the gradients over the ranks by `sum`, beside backward.
   virtual Result<void> connect(std::unique_ptr<DeviceAllreduce> sum) = 0;
+  // What summed is gone, and that a peer was lost is forgotten: connect() is next.
+  virtual Result<void> disconnect() = 0;
   // Seconds of one sum of `count` floats by it, all ranks at once.
   struct SumTime {
     double issued, captured;  // as the host issues it; within a graph

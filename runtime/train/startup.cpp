@@ -171,6 +171,7 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
                       .what = "train.optimizer.state is sharded, which is supported on CPUs only so far",
                       .hint = "set train.device to cpu, or train.optimizer.state to replicated"});
   options.ranks = ranks_of(environment);
+  if (spec.shards) options.algorithms = AlgorithmsBy::shape;
   // Mixed images are no bytes.
   if (!spec.mixup && !spec.data.source->holds_numbers())
     options.pixels = input_scaling_of(spec.conversion, static_cast<std::size_t>(shape.channels));

@@ -1,6 +1,7 @@
 // The three passes of one convolution over cuDNN, NHWC, or over cuBLASLt where it is a product of matrices.
 // Each is timed, inside a graph as a step runs it, in every algorithm that repeats its bits, and the fastest
-// is kept; layers of one shape share what was found. It owns no tensor.
+// is kept; layers of one shape share what was found. With shards nothing is timed: every rank of every start
+// is to have the same bits. It owns no tensor.
 #pragma once
 
 #include "runtime/cuda/plugin/product.hpp"

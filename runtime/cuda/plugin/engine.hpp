@@ -27,7 +27,7 @@ class Engine {
   std::size_t memory_bytes() const { return device_.memory.bytes(); }
 
   void stage();
-  void begin(DlrunCudaWork work, const std::uint64_t* keys);
+  void begin(DlrunCudaWork work, DlrunCudaStatistics statistics, const std::uint64_t* keys);
   DlrunCudaResult end();
   void apply(const float* factors, float kept, float scale, float clip);
   void swap_averages();
@@ -57,17 +57,20 @@ class Engine {
   std::size_t mixed_bytes() const { return static_cast<std::size_t>(plan_.batch) * 2 * sizeof(float); }
   void await_staged();
   void take_rows();
-  void keep_keys(const std::uint64_t* keys);
-  void send_keys();
+  void keep_facts(DlrunCudaStatistics statistics, const std::uint64_t* keys);
+  void send_facts();
   void refresh_copies();
   void compute(DlrunCudaWork work);
   void forget_programs();
   void go_back(std::size_t node);
   void send_buckets(std::size_t node);
   void join_sums();
+  void mark(cudaEvent_t event);
   void issue(DlrunCudaWork work);
   void wait();
   void use() const { check(cudaSetDevice(number_), "choosing the GPU"); }
+  // Whether batches before the last have left gradients here, and not with what sums.
+  bool adds_kept() const { return kept_ != nullptr && sum_.keep == nullptr; }
   // Of the gradients, without the slots behind them.
   std::size_t gradient_count() const { return plan_.floats - plan_.spare; }
 
@@ -82,16 +85,19 @@ class Engine {
   std::int32_t *host_mixed_ = nullptr, *staged_mixed_ = nullptr;  // where the plan mixes
   float* host_gradients_ = nullptr;
   std::uint64_t* host_keys_ = nullptr;
+  std::int32_t *host_stay_ = nullptr, *stay_ = nullptr;  // of shards
   double* host_result_ = nullptr;
   double* norm_parts_ = nullptr;
   cudaStream_t copies_ = nullptr, sums_ = nullptr;
   cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
+  cudaEvent_t begun_ = nullptr, backward_done_ = nullptr, all_summed_ = nullptr;  // of a step that sums
   DlrunCudaSum sum_{};
   Program programs_[3];    // by DlrunCudaWork
   float* kept_ = nullptr;  // gradients of batches before the last, where the plan accumulates
   UpdateFunction update_;  // of the plan's optimizer
   bool stale_ = true;      // the bf16 copies are older than the values
   bool summing_ = false;   // sums_ has work of this step
+  bool timed_ = false;     // the step under way has marked its times
 };
 
 }  // namespace dlrun::cuda
