@@ -58,8 +58,8 @@ class ShardsTraining(Trainings):
 
     def figures(self, folder):
         lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-        names = ("step", "loss", "epoch_loss", "test_loss", "test_accuracy")
-        return [[line.get(name) for name in names] for line in lines if "step" in line]
+        names = ("loss", "epoch_loss", "test_loss", "test_accuracy")  # other lines tell of checkpoints and times
+        return [[line["step"], *(line.get(name) for name in names)] for line in lines if "step" in line and any(name in line for name in names)]
 
     def test_one_gpu_and_two_give_the_same_bits(self):
         for model, precision, shards, more in (("mnist-cnn", "f32", 2, {}), ("mnist-cnn", "bf16", 4, {}), ("resnet18", "f32", 2, {}),
