@@ -2,6 +2,8 @@
 // error of the device in a step, or of a peer, is kept and told by status().
 #include "runtime/cuda/cuda_engine.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "runtime/cuda/lowering.hpp"
@@ -10,6 +12,7 @@
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/roles.hpp"
 #include "runtime/optim/average.hpp"
+#include "src/base/clock.hpp"
 
 namespace dlrun::runtime {
 
@@ -19,7 +22,8 @@ class GraphOnGpu final : public CudaEngine,
                          private GanEngine,
                          private LanguageEngine,
                          private DeviceReducing,
-                         private DeviceAccumulating {
+                         private DeviceAccumulating,
+                         private DeviceStatistics {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
       : library_(library),
@@ -57,7 +61,8 @@ class GraphOnGpu final : public CudaEngine,
         .rng_keys = plan_.random_uses.size(),
         .mixes = options_.labels == Labels::mixed ? 1 : 0,
         .targets = targets_per_row(),
-        .accumulates = options_.accumulate > 1 ? 1 : 0,
+        .accumulates = options_.accumulate > 1 && !of_shards() ? 1 : 0,
+        .of_shards = of_shards() ? 1 : 0,
         .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
         .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
     if (library_.table().create(&plan, device, &engine_) != 0)
@@ -104,9 +109,16 @@ class GraphOnGpu final : public CudaEngine,
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
     const DlrunCudaWork work = batch_ == Batch::last ? DLRUN_CUDA_TRAIN : DLRUN_CUDA_ACCUMULATE;
     const BatchResult result = run(work, keys_of(step), "a training step");
+    if (batch_ == Batch::last) kept_ = 0;
     for (std::size_t bucket = 0; on_bucket && !sums_itself() && bucket < plan_.buckets.size(); ++bucket)
       on_bucket(bucket);
     return result;
+  }
+  // Its random numbers are those of a rank with that number.
+  Result<void> set_shard(int shard) override {
+    options_.rank = shard;
+    statistics_ = shard == 0 ? DLRUN_CUDA_STATISTICS_UPDATED : DLRUN_CUDA_STATISTICS_UNCHANGED;
+    return {};
   }
   void apply(const UpdateStep& step) override {
     const Factors factors = options_.optimizer.factors(step);
@@ -141,8 +153,21 @@ class GraphOnGpu final : public CudaEngine,
     const std::size_t slots = options_.optimizer.traits->state.size() + (options_.average ? 1 : 0);
     return slots * layout().state_floats() * sizeof(float);
   }
-  DeviceAccumulating* accumulating() override { return options_.accumulate > 1 ? this : nullptr; }
+  DeviceAccumulating* accumulating() override {
+    return (of_shards() ? sum_ && sum_->keeps() : options_.accumulate > 1) ? this : nullptr;
+  }
   void set_batch(Batch batch) override { batch_ = batch; }
+  DeviceStatistics* device_statistics() override { return this; }
+  std::size_t statistic_floats() const override { return layout().statistic_floats(); }
+  Result<void> read_statistics(std::span<float> out) const override {
+    if (library_.table().read(engine_, DLRUN_CUDA_STATISTICS, 0, out.size(), out.data()) == 0) return {};
+    return fail(library_.error("running statistics cannot be read"));
+  }
+  Result<void> write_statistics(std::span<const float> values) override {
+    if (library_.table().write(engine_, DLRUN_CUDA_STATISTICS, 0, values.size(), values.data()) == 0)
+      return {};
+    return fail(library_.error("running statistics cannot be written"));
+  }
   Result<void> generate(std::span<float> images) override {
     const Shape& shape = graph_.nodes[generator_->last].shape;
     TRY(check_size_of_images(images.size(), options_.batch * shape.elements()));
@@ -164,6 +189,16 @@ class GraphOnGpu final : public CudaEngine,
   Result<void> join(std::unique_ptr<DeviceGroup> tensor) override {
     tensor_ = std::move(tensor);
     return connect_peers();
+  }
+  // The graphs go first: what sums waits for them as it ends.
+  Result<void> disconnect() override {
+    const DlrunCudaPeers nobody{};
+    if (library_.table().connect(engine_, &nobody) != 0)
+      return fail(library_.error("the ranks' GPUs cannot be disconnected"));
+    sum_.reset();
+    kept_ = 0;
+    if (failure_ && failure_->kind == ErrorKind::lost) failure_.reset();
+    return {};
   }
   void set_sums(Sums sums) override {
     const DlrunCudaPeers calls = peers(sums);
@@ -275,20 +310,25 @@ class GraphOnGpu final : public CudaEngine,
     if (failure_) return {};
     if (fresh_) note(table.stage(engine_), what);
     fresh_ = false;
-    note(table.begin(engine_, work, keys.data()), what);
+    note(table.begin(engine_, work, statistics_, keys.data()), what);
     if (work != DLRUN_CUDA_EVALUATE && work_ && !failure_) {
       work_();
       if (fresh_) note(table.stage(engine_), what);
       fresh_ = false;
     }
     if (failure_) return {};
+    const Ticks waits = std::chrono::steady_clock::now();
     note(table.end(engine_, &result), what);
-    return {result.loss_sum,
-            result.correct,
-            result.generator_loss_sum,
-            {result.absolute, result.squared, result.found, result.marked}};
+    BatchResult out{result.loss_sum,
+                    result.correct,
+                    result.generator_loss_sum,
+                    {result.absolute, result.squared, result.found, result.marked}};
+    const double waited = Seconds(std::chrono::steady_clock::now() - waits).count();
+    if (result.busy > 0) out.device = DeviceTimes{result.busy * 1e-3, std::min(result.waited * 1e-3, waited)};
+    return out;
   }
 
+  bool of_shards() const { return options_.algorithms == AlgorithmsBy::shape; }
   // Whether gradients are summed over the ranks on the device.
   bool sums_itself() const { return sum_ != nullptr || data_ != nullptr; }
 
@@ -301,7 +341,10 @@ class GraphOnGpu final : public CudaEngine,
   DlrunCudaPeers peers(Sums sums) {
     DlrunCudaPeers out{};
     out.context = this;
-    if (sums == Sums::together && sum_) out.sum = sum_floats;
+    if (sums == Sums::together && sum_) {
+      out.sum = sum_floats;
+      if (sum_->keeps()) out.keep = keep_floats;
+    }
     if (sums == Sums::together && data_) {
       out.ranks = static_cast<std::size_t>(data_->ranks());
       out.scatter = scatter_bucket, out.gather = gather_values, out.exchange = exchange_over_data;
@@ -342,6 +385,9 @@ class GraphOnGpu final : public CudaEngine,
   static int exchange_over_tensor(void* context, const void* mine, void* all, std::size_t bytes,
                                   void* stream) {
     return of(context).keep(of(context).tensor_->exchange(mine, all, bytes, stream));
+  }
+  static int keep_floats(void* context, float* data, std::size_t count, void* stream) {
+    return of(context).keep(of(context).sum_->keep(of(context).kept_++, data, count, stream));
   }
   // Each of them ends what waits on the device for its own ranks.
   static int is_lost(void* context) {
@@ -404,6 +450,8 @@ class GraphOnGpu final : public CudaEngine,
   std::function<void()> work_;
   bool fresh_ = true;  // rows were filled since they were sent
   Batch batch_ = Batch::last;
+  std::size_t kept_ = 0;  // batches of the step that what sums has
+  DlrunCudaStatistics statistics_ = DLRUN_CUDA_STATISTICS_UPDATED;
   std::vector<std::byte> lost_rows_;
   std::optional<Error> failure_;
 };

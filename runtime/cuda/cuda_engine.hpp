@@ -3,7 +3,9 @@
 // CUDA.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "runtime/cuda/table.h"
 #include "runtime/engine/device_allreduce.hpp"
@@ -23,6 +25,8 @@ class CudaLibrary {
   int devices() const { return devices_; }
   const DlrunCudaTable& table() const { return *table_; }
   std::string device_name(int device) const;
+  // What the last bits of a computation depend on: the device and the libraries.
+  std::map<std::string, std::string> arithmetic(int device) const;
   Error error(std::string what) const;  // with the plug-in's own text
 
  private:
@@ -42,6 +46,8 @@ class CudaEngine : public Engine {
   virtual Result<void> divide_state(std::unique_ptr<DeviceGroup> data) = 0;
   // Operators of a divided model ask this group; no step is taken before it is there.
   virtual Result<void> join(std::unique_ptr<DeviceGroup> tensor) = 0;
+  // What summed is gone, and that a peer was lost is forgotten: connect() is next.
+  virtual Result<void> disconnect() = 0;
   // Seconds of one sum of `count` floats by it, all ranks at once.
   struct SumTime {
     double issued, captured;  // as the host issues it; within a graph

@@ -35,6 +35,10 @@ class CudaDeviceCalls final : public DeviceCalls {
                       void* stream) override {
     return told(calls().unpack(table_dtype(dtype), to, from, count, stream));
   }
+  Result<void> add(float* to, const float* left, const float* right, std::size_t count,
+                   void* stream) override {
+    return told(calls().add(to, left, right, count, stream));
+  }
   Result<void> pack_sum(CommDtype dtype, void* to, const Terms& terms, std::size_t count,
                         void* stream) override {
     const DlrunCudaTerms there{terms.own, terms.others, terms.stride, terms.own_place, terms.places};

@@ -38,4 +38,11 @@ std::string CudaLibrary::device_name(int device) const {
   return table_->device_name(device, text, sizeof text) == 0 ? std::string(text) : "an unknown GPU";
 }
 
+std::map<std::string, std::string> CudaLibrary::arithmetic(int device) const {
+  std::size_t cudnn = 0, cublaslt = 0;
+  if (table_->library_versions(&cudnn, &cublaslt) != 0) return {};
+  return {
+      {"gpu", device_name(device)}, {"cudnn", std::to_string(cudnn)}, {"cublaslt", std::to_string(cublaslt)}};
+}
+
 }  // namespace dlrun::runtime

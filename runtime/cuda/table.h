@@ -52,6 +52,8 @@ enum DlrunCudaArena {
 };
 // Staged: copied to the host after backward and back before the update.
 enum DlrunCudaGradients { DLRUN_CUDA_GRADIENTS_ON_DEVICE, DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST };
+// Whether running statistics move in a training step.
+enum DlrunCudaStatistics { DLRUN_CUDA_STATISTICS_UPDATED, DLRUN_CUDA_STATISTICS_UNCHANGED };
 // Accumulate: a training step whose gradients are kept, for the next DLRUN_CUDA_TRAIN to add them to its own.
 enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_ACCUMULATE, DLRUN_CUDA_EVALUATE };
 
@@ -135,7 +137,10 @@ struct DlrunCudaPlan {
   size_t rng_keys;    // of a step
   int mixes;          // 1: rows have a second label in training
   int64_t targets;    // numbers to be told of a row; 0: it has a label alone
-  int accumulates;    // 1: DLRUN_CUDA_ACCUMULATE may be asked for
+  int accumulates;    // 1: DLRUN_CUDA_ACCUMULATE may be asked for where no sum keeps
+  // 1: steps are of shards: an algorithm is chosen by the shape and the device, never by time, and begin()
+  // may say that statistics stay.
+  int of_shards;
   // One number per channel: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
 };
@@ -150,6 +155,9 @@ struct DlrunCudaPeers {
   // each rank, in the order of the ranks.
   size_t ranks;
   int (*sum)(void* context, float* data, size_t count, void* stream);
+  // NULL, or for the gradients of a DLRUN_CUDA_ACCUMULATE, all of them, behind it on `stream`: they are kept
+  // for the sums of the next DLRUN_CUDA_TRAIN. Never captured. 0, or it failed.
+  int (*keep)(void* context, float* data, size_t count, void* stream);
   int (*scatter)(void* context, float* gradients, size_t bucket, void* stream);
   int (*gather)(void* context, float* values, void* stream);
   int (*exchange)(void* context, const void* mine, void* all, size_t bytes, void* stream);
@@ -167,6 +175,9 @@ struct DlrunCudaResult {
   int64_t correct;
   double generator_loss_sum;
   double absolute, squared, found, marked;  // of rows with targets: engine.hpp has them as TargetSums
+  // Milliseconds of a DLRUN_CUDA_TRAIN that sums: until the rank's own gradients were there, and from then on
+  // until the sums were.
+  float busy, waited;
 };
 
 // Functions that return int answer 0, else the reason is in error_text().
@@ -174,11 +185,13 @@ struct DlrunCudaTable {
   unsigned version;
   int (*device_count)(int* count);
   int (*device_name)(int device, char* text, size_t capacity);
+  // As the libraries number them.
+  int (*library_versions)(size_t* cudnn, size_t* cublaslt);
   int (*use)(int device);  // by the calling thread, for libraries that work on its current device
   int (*create)(const struct DlrunCudaPlan* plan, int device, void** engine);
   void (*destroy)(void* engine);
   // From the next step on the gradients of the buckets are summed with these peers, beside backward. Their
-  // context must outlive the engine.
+  // context must outlive the engine. Of no peers: nothing holds on to what summed before.
   int (*connect)(void* engine, const struct DlrunCudaPeers* peers);
   // Pinned rows for the host to fill, batch x channels x height x width: floats or, where the plan has pixels
   // as bytes, those (then the other is NULL); tokens are int32 in place of floats, with as many labels. Waits
@@ -194,7 +207,8 @@ struct DlrunCudaTable {
   // Sends the rows to the device, beside a step that runs there; the next begin() takes them.
   int (*stage)(void* engine);
   // Starts a step on the rows staged last; end() waits for it. `keys`: plan.rng_keys of them.
-  int (*begin)(void* engine, enum DlrunCudaWork work, const uint64_t* keys);
+  int (*begin)(void* engine, enum DlrunCudaWork work, enum DlrunCudaStatistics statistics,
+               const uint64_t* keys);
   int (*end)(void* engine, struct DlrunCudaResult* result);
   // One update by the optimizer; `factors`: its kMaxFactors numbers, see optim/factors.hpp. `kept`: the part
   // of the average that stays, where there is one.

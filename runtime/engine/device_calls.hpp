@@ -35,6 +35,9 @@ class DeviceCalls {
                             void* stream) = 0;
   virtual Result<void> unpack(CommDtype dtype, float* to, const void* from, std::size_t count,
                               void* stream) = 0;
+  // In f32; `to` may be one of the two.
+  virtual Result<void> add(float* to, const float* left, const float* right, std::size_t count,
+                           void* stream) = 0;
   // Adds in f32, in the order of the places, and packs the sum.
   virtual Result<void> pack_sum(CommDtype dtype, void* to, const Terms& terms, std::size_t count,
                                 void* stream) = 0;

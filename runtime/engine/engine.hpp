@@ -56,6 +56,12 @@ struct TargetSums {
   }
 };
 
+/// Seconds of a step on a device that sums gradients over the ranks itself.
+struct DeviceTimes {
+  double busy = 0;    // until this rank's own gradients were there
+  double waited = 0;  // behind that, while the host waited, too, until all ranks' were
+};
+
 struct BatchResult {
   double loss_sum = 0;  // summed over the rows that count; of tokens, a row's is the mean of its positions'
   // Rows, or tokens, whose highest score is the label; of several labels of a row, those told rightly.
@@ -64,6 +70,7 @@ struct BatchResult {
   // row), and this the generator's loss.
   double generator_loss_sum = 0;
   TargetSums target_sums = {};
+  std::optional<DeviceTimes> device = {};  // where the engine measures them
 };
 
 /// In training: a second label of each row, and the weight of the first in the target of a softmax loss.
@@ -116,9 +123,19 @@ class DeviceAccumulating {
  public:
   virtual ~DeviceAccumulating() = default;
   /// earlier: the next train_batch keeps its gradients on the device, and they are summed over no ranks.
-  /// last: the kept ones are added to its own before anything else becomes of these.
+  /// last: the kept ones are added to its own before anything else becomes of these; those of shards in the
+  /// order of their tree.
   enum class Batch { last, earlier };
   virtual void set_batch(Batch batch) = 0;
+};
+
+/// The running statistics of an engine on a device: all at once, in an order that ranks of one plan share.
+class DeviceStatistics {
+ public:
+  virtual ~DeviceStatistics() = default;
+  virtual std::size_t statistic_floats() const = 0;
+  virtual Result<void> read_statistics(std::span<float> out) const = 0;
+  virtual Result<void> write_statistics(std::span<const float> values) = 0;
 };
 
 /// An engine that has a part of the optimizer's state, and updates that part of the parameters alone (ZeRO
@@ -186,11 +203,10 @@ class Engine {
   // bits. The gradient is of the summed loss divided by batch(), also where some rows do not count.
   virtual BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) = 0;
   /// The next train_batch is of this shard of the global batch: its random numbers are the shard's and not
-  /// the rank's, and running statistics follow the first shard alone. An Error where the device has it not.
+  /// the rank's, and running statistics follow the first shard alone. An Error where the engine has it not.
   virtual Result<void> set_shard(int /*shard*/) {
-    return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = "train.shards is supported on CPUs only",
-                      .hint = "set train.device to cpu, or remove train.shards"});
+    return fail(Error{
+        .kind = ErrorKind::unavailable, .what = "this engine has no shards", .hint = "remove train.shards"});
   }
   /// Where each operator of a train_batch is told, and the update; on a GPU they are one graph, and are not.
   virtual void set_trace(Trace& /*trace*/) {}
@@ -215,9 +231,11 @@ class Engine {
   /// calls no on_bucket, and spare_slots() alone are left to be summed. Null where it leaves the sums to the
   /// caller.
   virtual DeviceReducing* reducing() { return nullptr; }
-  /// What it does besides where EngineOptions::accumulate is above 1 and gradients stay on a device; null
-  /// where it leaves all of that to the caller.
+  /// What it does besides where EngineOptions::accumulate is above 1, or a rank has several shards, and
+  /// gradients stay on a device; null where it leaves all of that to the caller.
   virtual DeviceAccumulating* accumulating() { return nullptr; }
+  /// Null where its tensors are read as fast one by one.
+  virtual DeviceStatistics* device_statistics() { return nullptr; }
   /// What it does in place of train_batch() where its model is a stage; else null.
   virtual StagedEngine* staged() { return nullptr; }
   /// What it leaves to the caller where EngineOptions::state_part is set; else null, as on a device that
@@ -252,6 +270,10 @@ class Engine {
 
 enum class Labels { one, mixed };
 
+/// How a device chooses among algorithms that compute the same: by their time, so that another run may have
+/// other last bits, or by the shape of what they compute and the device alone.
+enum class AlgorithmsBy { time, shape };
+
 /// Which part of the optimizer's state an engine has.
 struct StatePart {
   int rank = 0, ranks = 1;
@@ -268,12 +290,13 @@ struct EngineOptions {
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
   NoDecay no_decay = {};
-  int accumulate = 1;                        // batches per update
-  Labels labels = Labels::one;               // of a row in training
-  std::optional<float> average = {};         // the decay of an average of the weights (optim/average.hpp)
-  std::optional<StatePart> state_part = {};  // unset: all of the optimizer's state
-  TensorGroup* tensor_group = nullptr;       // of a model that is divided; outlives the engine
-  StageLinks* stage_links = nullptr;         // of a stage of a pipeline; outlives the engine
+  int accumulate = 1;                            // batches per update
+  Labels labels = Labels::one;                   // of a row in training
+  AlgorithmsBy algorithms = AlgorithmsBy::time;  // shape: of shards
+  std::optional<float> average = {};             // the decay of an average of the weights (optim/average.hpp)
+  std::optional<StatePart> state_part = {};      // unset: all of the optimizer's state
+  TensorGroup* tensor_group = nullptr;           // of a model that is divided; outlives the engine
+  StageLinks* stage_links = nullptr;             // of a stage of a pipeline; outlives the engine
 };
 
 }  // namespace dlrun::runtime

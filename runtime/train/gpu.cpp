@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
+#include "runtime/comm/allreduce/device_shard_sums.hpp"
 #include "runtime/comm/nccl/allreduce.hpp"
 #include "runtime/comm/nccl/group.hpp"
 #include "runtime/cuda/device_calls.hpp"
@@ -76,6 +77,22 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
   out.number = TRY(number_of(*out.library, environment));
   out.said = fmt::format("on GPU {}: {}", out.number, out.library->device_name(out.number));
   return out;
+}
+
+Result<std::string> GpuShardSums::connect(Communicator& world) {
+  if (sums_ == Sums::through_host) return std::string("gradients go through the host");
+  if (sums_ == Sums::on_device) TRY(engine_.disconnect());
+  if (device_.library->table().use(device_.number) != 0) return fail(device_.library->error("no usable GPU"));
+  auto made = make_device_shard_sums(world, make_cuda_device_calls(*device_.library), terms_);
+  if (!made && made.error().kind == ErrorKind::unavailable && sums_ == Sums::unconnected) {
+    sums_ = Sums::through_host;
+    return fmt::format("gradients go through the host: {}", made.error().what);
+  }
+  NamedAllreduce summing = TRY(std::move(made));
+  sums_ = Sums::on_device;
+  TRY(engine_.connect(std::move(summing.sum)));
+  return fmt::format("gradients are summed on the GPUs by {}, in parallel with the backward pass",
+                     summing.description);
 }
 
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, const RanksOnHosts& ranks,

@@ -28,6 +28,26 @@ struct RanksOnHosts {
   const ProcessGroups& groups;
 };
 
+/// Sums of shards on the ranks' GPUs, connected anew for each world of an elastic run.
+class GpuShardSums {
+ public:
+  /// `terms`: the batches of a step. What is given outlives it.
+  GpuShardSums(CudaEngine& engine, const Device& device, int terms)
+      : engine_(engine), device_(device), terms_(terms) {}
+  /// All ranks of `world` call it, which were in the first one. Where NCCL cannot be loaded on some rank of
+  /// the first world, gradients travel through the host in all of them, and their sums have the same bits.
+  /// Returns what was done, for people. ErrorKind::lost where a rank was lost meanwhile.
+  Result<std::string> connect(Communicator& world);
+
+ private:
+  enum class Sums { unconnected, on_device, through_host };
+
+  CudaEngine& engine_;
+  const Device& device_;
+  int terms_;
+  Sums sums_ = Sums::unconnected;
+};
+
 /// Connects the ranks' GPUs by NCCL, for an allreduce in the job's dtype; where it cannot be loaded on some
 /// rank, or the job or DLRUN_ALLREDUCE names an allreduce of hosts, gradients go on travelling through the
 /// host. A divided model, or optimizer state, needs NCCL: else an Error. Returns what was done, for people.

@@ -48,6 +48,8 @@ ShardsOfRank GradientExchange::batches() const {
 }
 
 Result<void> GradientExchange::regroup() {
+  if (sums_) TRY(check_shards(sums_->of().shards, comm_->size()));
+  if (connect_devices_) TRY(connect_devices_());  // what is left to the host depends on it
   if (sums_) sums_ = TRY(ShardSums::make(sums_->of(), *engine_, *comm_));
   return {};
 }
@@ -72,10 +74,7 @@ std::span<float> GradientExchange::gradients(std::size_t bucket) const {
 
 // The last bucket of a plain allreduce waits for the spare slots: one sum less.
 Result<void> GradientExchange::start(std::size_t bucket) {
-  if (sums_)
-    return is_last(bucket)
-               ? Result<void>{}
-               : sums_->start(engine_->buckets()[bucket].offset, engine_->buckets()[bucket].length);
+  if (sums_) return is_last(bucket) ? Result<void>{} : sums_->start(gradients(bucket));
   if (accumulated_) accumulated_->add_to(gradients(bucket));
   return stages_ && stages_->is_tied(bucket) ? Result<void>{} : send(bucket);
 }
@@ -130,8 +129,9 @@ Result<double> GradientExchange::square_sum() const {
 
 Result<void> GradientExchange::finish_over_data() {
   if (sums_) {
-    const std::size_t begin = engine_->buckets().back().offset;
-    TRY(sums_->start(begin, engine_->gradients().size() - begin));
+    const bool on_device = engine_->reducing() != nullptr;
+    TRY(sums_->start(on_device ? engine_->spare_slots()
+                               : engine_->gradients().subspan(engine_->buckets().back().offset)));
     return comm_->wait_all();
   }
   if (accumulated_) accumulated_->add_to(engine_->spare_slots());

@@ -4,6 +4,8 @@
 // travel behind the last gradient, and always exactly.
 #pragma once
 
+#include <functional>
+
 #include "runtime/comm/communicator.hpp"
 #include "runtime/train/accumulated_gradients.hpp"
 #include "runtime/train/parameter_update.hpp"
@@ -41,8 +43,10 @@ class GradientExchange {
   /// From now on: whether gradients are summed over the ranks, or stay this rank's own.
   enum class Exchange { together, alone };
   void set_exchange(Exchange exchange) { exchange_ = exchange; }
-  /// The ranks are others: so are this rank's shards.
+  /// The ranks are others: so are this rank's shards. ErrorKind::lost where they are others again already.
   Result<void> regroup();
+  /// What regroup() does first, where devices sum gradients.
+  void set_connect_devices(std::function<Result<void>()> connect) { connect_devices_ = std::move(connect); }
   /// The engine's next batch is this one, the step's first one for this rank where it begins its range.
   Result<void> begin(int batch);
   /// All gradients and the spare slots of a batch are final which is not the rank's last.
@@ -84,6 +88,7 @@ class GradientExchange {
   std::vector<PlacedSlice> slices_;  // by offset; server is a rank here
   std::vector<ServerLoad> loads_;
   std::unique_ptr<ShardSums> sums_;  // where there are shards
+  std::function<Result<void>()> connect_devices_;
   ModelGroups groups_;
   std::optional<TensorAgreement> tensor_;              // where there are tensor groups
   std::optional<StageAgreement> stages_;               // where there are pipelines

@@ -36,9 +36,10 @@ std::uint64_t training_samples(const TrainSpec& spec, const PreparedTraining& pr
   return Split(prepared.data.train.count, spec.data.train_share, spec.seed).training();
 }
 
-// Of rank 0; a device's engine does not tell yet.
+// Of rank 0.
 Settings computed_with(const PreparedTraining& prepared) {
-  return prepared.on_gpu == nullptr ? arithmetic_of_cpu() : Settings();
+  return prepared.on_gpu == nullptr ? arithmetic_of_cpu()
+                                    : prepared.device.library->arithmetic(prepared.device.number);
 }
 
 Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared) {
@@ -132,6 +133,7 @@ class Session {
     const Position start = begun.position;
     const std::optional<int> shards = begun.shards;
     if (comm.elastic() != nullptr && shards) tell_training(*shards);
+    if (prepared_.on_gpu != nullptr) TRY(connect_devices(shards));
     std::filesystem::path folder;
     if (comm.rank() == 0 && !begun.entered) {
       folder = TRY(metrics_folder(spec_, environment_));
@@ -139,6 +141,9 @@ class Session {
     }
     GradientExchange gradients =
         TRY(GradientExchange::make(spec_, *prepared_.engine, prepared_.data_group(), shards, model_groups()));
+    if (gpu_sums_)
+      gradients.set_connect_devices(
+          [this] { return gpu_sums_->connect(prepared_.data_group()).map([](const std::string&) {}); });
     tell_servers(gradients.server_loads());
     std::optional<StepTrace> trace;
     if (spec_.trace) trace.emplace(*spec_.trace, TRY(common_folder(folder)), comm, *reporter_);
@@ -264,6 +269,10 @@ class Session {
 
   // What the others have agreed on is compared by the launcher, before this rank is let in.
   Result<Start> join_later(int shards) {
+    if (prepared_.on_gpu != nullptr)
+      return fail(Error{.kind = ErrorKind::unavailable,
+                        .what = "a rank on a GPU cannot join a training that is under way",
+                        .hint = "set train.device to cpu where ranks are to join"});
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(check_shards());
     return Start{Position{}, shards};
@@ -300,9 +309,19 @@ class Session {
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
     if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
     if (prepared_.groups.pipeline() != nullptr) reporter_->note(TRY(stages_text()));
-    if (prepared_.on_gpu == nullptr) return {};
-    const std::string how = TRY(connect_gpus(*prepared_.on_gpu, prepared_.device,
-                                             {*prepared_.comm, prepared_.groups}, spec_, environment_));
+    return {};
+  }
+
+  Result<void> connect_devices(std::optional<int> shards) {
+    std::string how;
+    if (shards) {
+      gpu_sums_.emplace(*prepared_.on_gpu, prepared_.device, *shards * spec_.accumulate);
+      TRY(runtime::check_shards(*shards, prepared_.data_group().size()));
+      how = TRY(gpu_sums_->connect(prepared_.data_group()));
+    } else {
+      how = TRY(connect_gpus(*prepared_.on_gpu, prepared_.device, {*prepared_.comm, prepared_.groups}, spec_,
+                             environment_));
+    }
     if (!how.empty()) reporter_->note(how);
     return {};
   }
@@ -457,6 +476,7 @@ class Session {
   PreparedTraining prepared_;
   std::optional<Reporter> reporter_;
   std::unique_ptr<Checkpointing> checkpoints_;
+  std::optional<GpuShardSums> gpu_sums_;  // of shards
   std::function<Result<void>(const std::string&)> check_finished_;
   std::optional<int> shards_there_;  // in the checkpoint, on rank 0
   int shards_ = 0;                   // of an elastic training, once it is told

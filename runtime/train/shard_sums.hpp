@@ -2,7 +2,8 @@
 // computes the rank's shards one after the other and leaves each one's gradients in its arena; here they are
 // added as far as the tree allows, and what may not be added yet is kept aside. With the last shard the rest
 // goes to the other ranks, bucket by bucket. A rank with one shard keeps nothing. Where a shard has several
-// batches per update, each of them is a term of the tree as a shard is.
+// batches per update, each of them is a term of the tree as a shard is. An engine on a device that sums its
+// gradients there leaves the totals alone to this.
 #pragma once
 
 #include <memory>
@@ -20,9 +21,12 @@ struct ShardBatches {
   int all() const { return shards * per_shard; }
 };
 
+/// An Error where there are fewer shards than ranks.
+Result<void> check_shards(int shards, int ranks);
+
 class ShardSums {
  public:
-  /// An Error where there are fewer shards than ranks.
+  /// As check_shards().
   static Result<std::unique_ptr<ShardSums>> make(const ShardBatches& of, Engine& engine, Communicator& comm);
   ShardSums(const ShardSums&) = delete;
   ShardSums& operator=(const ShardSums&) = delete;
@@ -34,14 +38,15 @@ class ShardSums {
   void begin();
   /// The arena has all gradients and totals of a shard that is not the rank's last one.
   void keep();
-  /// The same numbers of the arena, of the last shard: starts their sum over all ranks.
-  Result<void> start(std::size_t offset, std::size_t length);
+  /// These numbers of the arena are the last shard's: starts their sum over all ranks.
+  Result<void> start(std::span<float> numbers);
 
  private:
   ShardSums(const ShardBatches& of, Engine& engine, Communicator& comm);
   Result<void> make_buffers();
+  std::span<float> summed_part() const;
   float* kept(std::size_t number) const { return reinterpret_cast<float*>(kept_[number].data()); }
-  std::size_t add_kept(std::size_t shard, std::size_t offset, std::size_t length);
+  std::size_t add_kept(std::size_t shard, std::span<float> numbers);
 
   ShardBatches of_;
   Engine& engine_;

@@ -26,6 +26,7 @@ SharedState::SharedState(Engine& engine) : engine_(engine) {
       statistics_.push_back(i);
       count += engine.tensors()[i].elements();
     }
+  if (const DeviceStatistics* const all = engine_.device_statistics()) count = all->statistic_floats();
   before_.resize(count);
   after_.resize(count);
 }
@@ -51,6 +52,7 @@ Result<Standing> SharedState::share(Communicator& comm, int source, const Standi
 }
 
 Result<void> SharedState::read_statistics(std::vector<float>& into) const {
+  if (const DeviceStatistics* const all = engine_.device_statistics()) return all->read_statistics(into);
   float* at = into.data();
   for (const std::size_t i : statistics_) {
     TRY(engine_.read_tensor(i, {at, engine_.tensors()[i].elements()}));
@@ -60,6 +62,7 @@ Result<void> SharedState::read_statistics(std::vector<float>& into) const {
 }
 
 Result<void> SharedState::write_statistics(const std::vector<float>& from) {
+  if (DeviceStatistics* const all = engine_.device_statistics()) return all->write_statistics(from);
   const float* at = from.data();
   for (const std::size_t i : statistics_) {
     TRY(engine_.write_tensor(i, {at, engine_.tensors()[i].elements()}));

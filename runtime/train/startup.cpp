@@ -157,6 +157,7 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
                       .hint = "set train.device to cpu, or remove train.freeze"});
   const ModelRank& model = place.groups.model;
   options.ranks = model.alone() ? ranks_of(environment) : place.groups.data_ranks;
+  if (spec.shards) options.algorithms = AlgorithmsBy::shape;
   // Mixed images are no bytes.
   if (!spec.mixup && !spec.data.source->holds_numbers())
     options.pixels = input_scaling_of(spec.conversion, static_cast<std::size_t>(shape.channels));

@@ -281,9 +281,6 @@ Result<void> check_shards(const Node& node, const TrainSpec& spec) {
     return refuse(fmt::format("train.allreduce.dtype is {}: sums of shards are sent as f32",
                               name_of(spec.allreduce.dtype)),
                   "set train.allreduce.dtype to f32, or remove train.shards");
-  if (spec.device == TrainSpec::Device::cuda)
-    return refuse("train.device is cuda: shards are supported on CPUs only",
-                  "set train.device to cpu, or remove train.shards");
   if (purpose_of(spec.model) == Purpose::generate)
     return refuse(fmt::format("{} is a GAN, for which shards are not supported", spec.model),
                   "remove train.shards");

@@ -62,9 +62,8 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   parts_.reporter.set_losses(task_->losses(),
                              task_->has_accuracy() ? Reporter::Accuracy::told : Reporter::Accuracy::none);
   parts_.reporter.set_unit(unit_of(parts.data.train.shape));
-  // A device that sums inside of its step does not tell how long it waits there.
   take_shards();
-  if (parts_.engine.reducing() == nullptr) parts_.reporter.set_clock(clock_);
+  parts_.reporter.set_clock(clock_);
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });
   begin_trace();
@@ -146,6 +145,7 @@ Result<void> Trainer::compute(int number, Input input) {
   const BatchResult result = parts_.engine.train_batch(draw_of(number), bucket_sender(number, sent));
   TRY(parts_.engine.status());
   TRY(std::move(sent));
+  if (result.device) clock_.divide(*result.device);
   store_totals(result, rows.count);
   if (number + 1 != batches_.own.end) parts_.gradients.keep();
   return {};

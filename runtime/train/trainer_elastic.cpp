@@ -43,7 +43,9 @@ Result<Trainer::Done> Trainer::enter(ElasticWorld::Joined joined, ElasticWorld::
     regrouped_ = true;
     filled_ahead_ = false;
     announced_.reset();
-    TRY(parts_.gradients.regroup());
+    auto connected = parts_.gradients.regroup();
+    if (!connected && connected.error().kind == ErrorKind::lost) continue;
+    TRY(std::move(connected));
     take_shards();
     if (joined.behind) {
       const auto there =

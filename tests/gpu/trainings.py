@@ -37,6 +37,7 @@ class Trainings(unittest.TestCase):
         settings = {"model": "mnist-cnn", "data": {"format": "idx", "dir": DATA}, "batch": 128, "epochs": 4,
                     "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9, "weight-decay": 1e-4},
                     "schedule": {"warmup": "100steps", "decay": "cosine"}, "seed": 1, "device": "cuda", **train}
+        settings = {name: value for name, value in settings.items() if value is not None}
         path = self.folder / "job.json"
         path.write_text(json.dumps({"value": {"name": "gpu", "train": settings,
                                               "checkpoint": {"dir": str(self.folder / "ckpt"), "every": "1epoch"}},

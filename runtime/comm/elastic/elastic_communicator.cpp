@@ -94,6 +94,10 @@ class ElasticCommunicator final : public HostCommunicator, private ElasticWorld 
     return join(called.value_or(generation_ + 1), done, cause);
   }
   bool is_asked() const override { return line_->asked_to() > generation_; }
+  bool is_lost() const override {
+    const std::lock_guard lock(mutex_);
+    return called_to_ > generation_;
+  }
   int generation() const override { return generation_; }
   bool has_world() const override { return links_ != nullptr; }
   void set_job(const std::string& checksum) override { job_ = checksum; }
@@ -162,7 +166,7 @@ class ElasticCommunicator final : public HostCommunicator, private ElasticWorld 
   std::string job_;
   int rank_ = 0, size_ = 1;
   AllreduceChoice choice_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unique_ptr<Links> links_;
   const RankPort* port_ = nullptr;
   int generation_ = 0;  // of the world that it is in or waits for

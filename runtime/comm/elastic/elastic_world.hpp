@@ -28,6 +28,9 @@ class ElasticWorld {
   virtual Result<Joined> regroup(std::uint64_t done, Cause cause) = 0;
   /// Whether the launcher wants another world than this one, which is whole.
   virtual bool is_asked() const = 0;
+  /// Whether the launcher has called for another world, as a rank of this one is lost: who waits for it, on a
+  /// device as well, is to give up.
+  virtual bool is_lost() const = 0;
   /// Which world this one is; counts up.
   virtual int generation() const = 0;
   /// Whether this rank has a world: one that joins a run has none before it regroups.

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "runtime/comm/elastic/elastic_world.hpp"
+
 namespace dlrun::runtime {
 namespace {
 
@@ -19,16 +21,24 @@ Result<std::string> broadcast_text(Communicator& world, std::string text) {
   return text;
 }
 
-// The same Error on all ranks where one of them could not.
+// What a rank that could not tells the others. Who lost a peer may try again with those that are left.
+enum class Outcome : char { done, lost, failed };
+template <class T>
+Outcome outcome_of(const Result<T>& mine) {
+  if (mine) return Outcome::done;
+  return mine.error().kind == ErrorKind::lost ? Outcome::lost : Outcome::failed;
+}
+
+// The same kind of Error on all ranks where one of them could not.
 template <class T>
 Result<T> agree(Communicator& world, Result<T> mine) {
-  const char own = mine ? 1 : 0;
-  std::vector<char> all(static_cast<std::size_t>(world.size()));
+  const Outcome own = outcome_of(mine);
+  std::vector<Outcome> all(static_cast<std::size_t>(world.size()));
   TRY(world.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all))));
   if (!mine) return mine;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank] == 0)
-      return fail(Error{.kind = ErrorKind::unavailable,
+    if (all[rank] != Outcome::done)
+      return fail(Error{.kind = all[rank] == Outcome::lost ? ErrorKind::lost : ErrorKind::unavailable,
                         .what = fmt::format("rank {} cannot use NCCL; its log says why", rank)});
   return mine;
 }
@@ -54,7 +64,10 @@ Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::connect(Communicator
 Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::join(Communicator& parent, Communicator& group,
                                                                  std::shared_ptr<Shared> shared) {
   const NcclId id = TRY(common_id(parent, group, shared->library));
-  const NcclLibrary::Comm comm = TRY(agree(parent, shared->library.connect(id, group.rank(), group.size())));
+  const auto mine = shared->library.connect(id, group.rank(), group.size());
+  auto agreed = agree(parent, mine);
+  if (!agreed && mine) shared->library.abort(*mine);  // another rank could not
+  const NcclLibrary::Comm comm = TRY(std::move(agreed));
   return std::unique_ptr<NcclCommunicator>(new NcclCommunicator(std::move(shared), comm, group));
 }
 
@@ -66,9 +79,12 @@ Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::split(int color, int
   return out;
 }
 
+// Where ranks may be lost, nothing may wait for one of them.
 NcclCommunicator::~NcclCommunicator() {
   if (ending_.joinable())
     ending_.join();
+  else if (hosts_->elastic() != nullptr)
+    nccl().abort(comm_);
   else
     nccl().destroy(comm_);
 }
@@ -147,6 +163,8 @@ Result<void> NcclCommunicator::check() {
   if (Clock::now() - checked_ < kBetweenChecks) return {};
   checked_ = Clock::now();
   if (auto error = gone_peer()) return give_up(std::move(*error));
+  if (hosts_->elastic() != nullptr && hosts_->elastic()->is_lost())
+    return give_up(Error{.kind = ErrorKind::lost, .what = "the launcher has lost a rank"});
   if (auto well = nccl().check(comm_); !well) return give_up(std::move(well).error());
   return {};
 }

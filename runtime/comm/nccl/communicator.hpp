@@ -1,8 +1,8 @@
 // NcclCommunicator: collectives among the GPUs of some ranks by NCCL, and what notices that one of these
 // ranks is lost. The ranks find each other through a Communicator of the hosts, whatever that is: an MPI, or
 // the launcher's PMI service; split() makes process groups as there. Beside NCCL, which does not notice the
-// death of a peer on the same node, a link with every rank of the world watches. It does not choose a device:
-// the caller's current one is used.
+// death of a peer on the same node, a link with every rank of the world watches; of an elastic world the
+// launcher tells as well. It does not choose a device: the caller's current one is used.
 //
 // All but split() is work on a stream: it returns before it is done and may be captured in a graph. In which
 // order NCCL adds is its own affair: the same library, ranks and lengths on the same machines give the same
@@ -23,7 +23,7 @@ class NcclCommunicator {
  public:
   /// Called by all ranks of `world`, each with its group (which may be `world`): the ranks of the
   /// communicator. Either all ranks of the world have it or all get an Error, which names the rank that
-  /// cannot. Both outlive it where it is split.
+  /// cannot: ErrorKind::lost where that one has lost a peer. Both outlive it.
   static Result<std::unique_ptr<NcclCommunicator>> connect(Communicator& world, Communicator& group,
                                                            const std::filesystem::path& library);
   NcclCommunicator(const NcclCommunicator&) = delete;

@@ -37,6 +37,9 @@ int pack_on(DlrunCudaCommDtype dtype, void* to, const float* from, std::size_t c
 int unpack_on(DlrunCudaCommDtype dtype, float* to, const void* from, std::size_t count, void* stream) {
   return guarded([&] { unpack(dtype, to, from, count, stream_of(stream)); });
 }
+int add_on(float* to, const float* left, const float* right, std::size_t count, void* stream) {
+  return guarded([&] { add(to, left, right, count, stream_of(stream)); });
+}
 int pack_sum_on(DlrunCudaCommDtype dtype, void* to, const DlrunCudaTerms* terms, std::size_t count,
                 void* stream) {
   return guarded([&] { pack_sum(dtype, to, *terms, count, stream_of(stream)); });
@@ -44,6 +47,6 @@ int pack_sum_on(DlrunCudaCommDtype dtype, void* to, const DlrunCudaTerms* terms,
 
 }  // namespace
 
-const DlrunCudaSumCalls kSumCalls{take, release, copy, call_host, pack_on, unpack_on, pack_sum_on};
+const DlrunCudaSumCalls kSumCalls{take, release, copy, call_host, pack_on, unpack_on, add_on, pack_sum_on};
 
 }  // namespace dlrun::cuda

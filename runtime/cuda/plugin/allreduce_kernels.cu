@@ -67,6 +67,19 @@ __global__ void unpack_kernel(std::int64_t packs, Pack<float, V>* to, const Pack
   }
 }
 
+template <int V>
+__global__ void add_kernel(std::int64_t packs, Pack<float, V>* to, const Pack<float, V>* left,
+                           const Pack<float, V>* right) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < packs;
+       i += step) {
+    const Pack<float, V> a = left[i], b = right[i];
+    Pack<float, V> out;
+    for (int v = 0; v < V; ++v) out.of[v] = a.of[v] + b.of[v];
+    to[i] = out;
+  }
+}
+
 // `stride` in packs.
 template <class Short, int V>
 __global__ void pack_sum_kernel(std::int64_t packs, Pack<Short, V>* to, const Pack<float, V>* own,
@@ -123,6 +136,20 @@ void unpack(DlrunCudaCommDtype dtype, float* to, const void* from, std::size_t c
         to, from);
   });
   check(cudaGetLastError(), "unpacking gradients");
+}
+
+void add(float* to, const float* left, const float* right, std::size_t count, cudaStream_t stream) {
+  by_number(
+      count,
+      [&](auto together) {
+        constexpr int V = decltype(together)::value;
+        const auto packs = static_cast<std::int64_t>(count / V);
+        add_kernel<<<blocks(packs), 256, 0, stream>>>(packs, reinterpret_cast<Pack<float, V>*>(to),
+                                                      reinterpret_cast<const Pack<float, V>*>(left),
+                                                      reinterpret_cast<const Pack<float, V>*>(right));
+      },
+      to, left, right);
+  check(cudaGetLastError(), "adding gradients of shards");
 }
 
 void pack_sum(DlrunCudaCommDtype dtype, void* to, const DlrunCudaTerms& terms, std::size_t count,

@@ -26,6 +26,8 @@ struct DlrunCudaSumCalls {
   int (*call_host)(void (*function)(void* context), void* context, void* stream);
   int (*pack)(enum DlrunCudaCommDtype dtype, void* to, const float* from, size_t count, void* stream);
   int (*unpack)(enum DlrunCudaCommDtype dtype, float* to, const void* from, size_t count, void* stream);
+  // In f32; `to` may be one of the two.
+  int (*add)(float* to, const float* left, const float* right, size_t count, void* stream);
   int (*pack_sum)(enum DlrunCudaCommDtype dtype, void* to, const struct DlrunCudaTerms* terms, size_t count,
                   void* stream);
 };

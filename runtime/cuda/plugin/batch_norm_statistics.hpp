@@ -63,6 +63,7 @@ class Sums {
     const auto settings = settings_of<op::BatchNorm>(node_);
     const float momentum = settings.momentum, epsilon = settings.epsilon;
     const bool moves = node_.learning != DLRUN_CUDA_FROZEN;
+    const std::int32_t* const stay = device.stay;
     finish(device, forward_splits_, [=] __device__(std::int64_t channel, double sum, double squares) {
       const double mean = sum / rows, spread = squares / rows - mean * mean;
       const double variance = spread > 0 ? spread : 0;
@@ -70,7 +71,7 @@ class Sums {
       mean_at[channel] = static_cast<float>(mean);
       inverse_at[channel] = inverse;
       scale_at[channel] = inverse * weight[channel];
-      if (!moves) return;
+      if (!moves || (stay != nullptr && *stay != 0)) return;
       const auto unbiased = static_cast<float>(rows > 1 ? variance * rows / (rows - 1) : variance);
       running_mean[channel] += momentum * (static_cast<float>(mean) - running_mean[channel]);
       running_variance[channel] += momentum * (unbiased - running_variance[channel]);

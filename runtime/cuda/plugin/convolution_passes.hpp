@@ -1,7 +1,8 @@
 // The three passes of one convolution over cuDNN, NHWC, or over cuBLASLt where it is a product of matrices.
 // Over a volume it is one over images, whose channels are those of all planes of a window. Each is timed,
 // inside a graph as a step runs it, in every algorithm that repeats its bits, and the fastest is kept; layers
-// of one shape share what was found. It owns no tensor.
+// of one shape share what was found. With shards nothing is timed: every rank of every start is to have the
+// same bits. It owns no tensor.
 #pragma once
 
 #include "runtime/cuda/plugin/depth_windows.hpp"

@@ -106,7 +106,7 @@ struct Rows {
   }
 };
 
-// What timing chose for the passes of a convolution.
+// What was chosen for the passes of a convolution.
 struct Algorithms {
   cudnnConvolutionFwdAlgo_t forward{};
   cudnnConvolutionBwdFilterAlgo_t weights{};
@@ -140,6 +140,7 @@ struct Device {
   cudaEvent_t term = nullptr, group_summed = nullptr;
   std::int64_t batch = 0;
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
+  bool by_shape = false;  // algorithms are chosen by the shape and the device, not by time
   std::vector<Tensor> tensors;
   float *values = nullptr, *gradients = nullptr, *statistics = nullptr;
   float* state[runtime::kMaxStateArenas] = {};  // of the optimizer, then the average
@@ -157,6 +158,7 @@ struct Device {
   float* partial = nullptr;             // kBiasSplits sums of each channel of the widest bias
   void* attention_workspace = nullptr;  // workspace of all layers of attention
   std::size_t attention_bytes = 0;
+  const std::int32_t* stay = nullptr;            // of shards: not 0 in a step where statistics do not move
   double* result = nullptr;                      // kResults sums over the rows of the reported losses
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;

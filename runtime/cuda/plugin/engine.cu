@@ -16,6 +16,7 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   device_.batch = plan.batch;
   device_.precision = plan.precision;
   device_.peers = &peers_;
+  device_.by_shape = plan.of_shards != 0;
   make_arenas();
   make_exempt();
   make_slices(plan);
@@ -42,8 +43,8 @@ Engine::~Engine() {
   cudaDeviceSynchronize();
   forget_programs();
   operators_.clear();
-  for (const cudaEvent_t event :
-       {device_.forked, device_.joined, device_.term, device_.group_summed, staged_, taken_, final_, summed_})
+  for (const cudaEvent_t event : {device_.forked, device_.joined, device_.term, device_.group_summed, staged_,
+                                  taken_, final_, summed_, begun_, backward_done_, all_summed_})
     if (event != nullptr) cudaEventDestroy(event);
   for (const Stream& stream : {device_.main, device_.side}) {
     if (stream.dnn != nullptr) cudnnDestroy(stream.dnn);
@@ -78,6 +79,8 @@ void Engine::make_streams() {
   for (cudaEvent_t* event : {&device_.forked, &device_.joined, &device_.term, &device_.group_summed, &staged_,
                              &taken_, &final_, &summed_})
     check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event");
+  for (cudaEvent_t* event : {&begun_, &backward_done_, &all_summed_})
+    check(cudaEventCreate(event), "an event");
 }
 
 void Engine::make_arenas() {
@@ -104,6 +107,9 @@ void Engine::make_arenas() {
   host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.rng_keys * sizeof(std::uint64_t)));
   norm_.make(device_);
   host_result_ = static_cast<double*>(memory.pinned(kResults * sizeof(double)));
+  if (plan_.of_shards == 0) return;
+  device_.stay = stay_ = static_cast<std::int32_t*>(memory.device(sizeof *stay_, "facts of shards"));
+  host_stay_ = static_cast<std::int32_t*>(memory.pinned(sizeof *host_stay_));
 }
 
 // No list where all parameters have weight decay: an update need not look then.

@@ -30,7 +30,7 @@ class Engine {
   std::size_t memory_bytes() const { return device_.memory.bytes(); }
 
   void stage();
-  void begin(DlrunCudaWork work, const std::uint64_t* keys);
+  void begin(DlrunCudaWork work, DlrunCudaStatistics statistics, const std::uint64_t* keys);
   DlrunCudaResult end();
   void apply(const float* factors, float kept, float scale, float clip);
   void swap_averages();
@@ -65,8 +65,8 @@ class Engine {
   }
   void await_staged();
   void take_rows();
-  void keep_keys(const std::uint64_t* keys);
-  void send_keys();
+  void keep_facts(DlrunCudaStatistics statistics, const std::uint64_t* keys);
+  void send_facts();
   void refresh_copies();
   void compute(DlrunCudaWork work);
   void forget_programs();
@@ -78,9 +78,12 @@ class Engine {
   void divide_norm();
   void limit_norm(float scale, float limit);
   void gather_values();
+  void mark(cudaEvent_t event);
   void issue(DlrunCudaWork work);
   void wait_for(const DlrunCudaPeers& peers);
   void use() const { check(cudaSetDevice(number_), "choosing the GPU"); }
+  // Whether batches before the last have left gradients here, and not with what sums.
+  bool adds_kept() const { return kept_ != nullptr && peers_.keep == nullptr; }
   // Of the gradients, without the slots behind them.
   std::size_t gradient_count() const { return plan_.floats - plan_.spare; }
 
@@ -96,6 +99,7 @@ class Engine {
   float *host_targets_ = nullptr, *staged_targets_ = nullptr;     // where the plan has them
   float* host_gradients_ = nullptr;
   std::uint64_t* host_keys_ = nullptr;
+  std::int32_t *host_stay_ = nullptr, *stay_ = nullptr;  // of shards
   double* host_result_ = nullptr;
   GradientNorm norm_;
   CommonGradients common_;
@@ -103,12 +107,14 @@ class Engine {
   std::vector<NormSlice> parts_, commons_;  // parameters that a tensor group divides, and the others
   cudaStream_t copies_ = nullptr, sums_ = nullptr;
   cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
+  cudaEvent_t begun_ = nullptr, backward_done_ = nullptr, all_summed_ = nullptr;  // of a step that sums
   DlrunCudaPeers peers_{};
   Program programs_[3];    // by DlrunCudaWork
   float* kept_ = nullptr;  // gradients of batches before the last, where the plan accumulates
   UpdateFunction update_;  // of the plan's optimizer
   bool stale_ = true;      // the bf16 copies are older than the values
   bool summing_ = false;   // sums_ has work of this step
+  bool timed_ = false;     // the step under way has marked its times
 };
 
 }  // namespace dlrun::cuda

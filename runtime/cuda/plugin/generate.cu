@@ -18,8 +18,8 @@ void to_plain(float* images, const std::vector<unsigned char>& device, ImageOrde
 
 void Engine::generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images) {
   use();
-  keep_keys(keys);
-  send_keys();
+  keep_facts(DLRUN_CUDA_STATISTICS_UPDATED, keys);
+  send_facts();
   refresh_copies();
   for (std::size_t node = first; node <= last; ++node) operators_[node]->forward(device_, Mode::evaluate);
   const Tensor& made = device_.tensors[last];

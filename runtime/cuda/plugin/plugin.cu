@@ -23,6 +23,11 @@ int device_name(int device, char* text, std::size_t capacity) {
     text[capacity - 1] = 0;
   });
 }
+int library_versions(std::size_t* cudnn, std::size_t* cublaslt) {
+  *cudnn = cudnnGetVersion();
+  *cublaslt = cublasLtGetVersion();
+  return 0;
+}
 int use(int device) {
   return guarded([&] { check(cudaSetDevice(device), "choosing the GPU"); });
 }
@@ -66,8 +71,8 @@ std::size_t memory_bytes(void* engine) {
 int stage(void* engine) {
   return guarded([&] { of(engine).stage(); });
 }
-int begin(void* engine, DlrunCudaWork work, const std::uint64_t* keys) {
-  return guarded([&] { of(engine).begin(work, keys); });
+int begin(void* engine, DlrunCudaWork work, DlrunCudaStatistics statistics, const std::uint64_t* keys) {
+  return guarded([&] { of(engine).begin(work, statistics, keys); });
 }
 int end(void* engine, DlrunCudaResult* result) {
   return guarded([&] { *result = of(engine).end(); });
@@ -113,6 +118,7 @@ extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cu
   static const DlrunCudaTable kTable{DLRUN_CUDA_TABLE_VERSION,
                                      c::device_count,
                                      c::device_name,
+                                     c::library_versions,
                                      c::use,
                                      c::create,
                                      c::destroy,

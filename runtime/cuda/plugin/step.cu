@@ -108,7 +108,7 @@ void Engine::send_buckets(std::size_t node) {
     }
     const std::size_t end = bucket.offset + bucket.length;
     const std::size_t length = (end < gradient_count() ? end : gradient_count()) - bucket.offset;
-    if (kept_ != nullptr) add_kept(device_.gradients + bucket.offset, kept_ + bucket.offset, length, sums_);
+    if (adds_kept()) add_kept(device_.gradients + bucket.offset, kept_ + bucket.offset, length, sums_);
     if (length > 0) sum_bucket(which, length);
     summing_ = true;
   }
@@ -144,20 +144,35 @@ void Engine::compute(DlrunCudaWork work) {
     if (work == DLRUN_CUDA_TRAIN) send_buckets(node);
   }
   join_side(device_);
+  const bool sums = work == DLRUN_CUDA_TRAIN && sums_over_ranks();
+  if (sums) mark(backward_done_);
   join_sums();
-  if (work == DLRUN_CUDA_ACCUMULATE)
+  if (sums) mark(all_summed_);
+  if (work == DLRUN_CUDA_ACCUMULATE && adds_kept())
     keep_gradients(device_.gradients, kept_, gradient_count(), device_.stream);
-  if (work == DLRUN_CUDA_TRAIN && kept_ != nullptr && !sums_over_ranks())
+  if (work == DLRUN_CUDA_TRAIN && adds_kept() && !sums_over_ranks())
     add_kept(device_.gradients, kept_, gradient_count(), device_.stream);
   if (work == DLRUN_CUDA_TRAIN) common_.average(device_);
 }
 
-void Engine::keep_keys(const std::uint64_t* keys) {
-  for (std::size_t i = 0; i < plan_.rng_keys; ++i) host_keys_[i] = keys[i];
+// While a graph is captured, each of its launches is to record the event anew.
+void Engine::mark(cudaEvent_t event) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(device_.stream, &status), "timing a step");
+  check(cudaEventRecordWithFlags(
+            event, device_.stream,
+            status == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal),
+        "timing a step");
 }
-void Engine::send_keys() {
+
+void Engine::keep_facts(DlrunCudaStatistics statistics, const std::uint64_t* keys) {
+  for (std::size_t i = 0; i < plan_.rng_keys; ++i) host_keys_[i] = keys[i];
+  if (host_stay_ != nullptr) *host_stay_ = statistics == DLRUN_CUDA_STATISTICS_UNCHANGED ? 1 : 0;
+}
+void Engine::send_facts() {
   if (plan_.rng_keys > 0)
     copy(device_.keys, host_keys_, plan_.rng_keys * sizeof(std::uint64_t), cudaMemcpyHostToDevice);
+  if (stay_ != nullptr) copy(stay_, host_stay_, sizeof *stay_, cudaMemcpyHostToDevice);
 }
 void Engine::refresh_copies() {
   if (stale_) refresh(device_, plan_.floats);
@@ -165,7 +180,7 @@ void Engine::refresh_copies() {
 }
 
 void Engine::issue(DlrunCudaWork work) {
-  send_keys();
+  send_facts();
   compute(work);
   copy(host_result_, device_.result, kResults * sizeof(double), cudaMemcpyDeviceToHost);
   if (work == DLRUN_CUDA_TRAIN && plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
@@ -173,11 +188,13 @@ void Engine::issue(DlrunCudaWork work) {
 }
 
 // The first time plainly, so that libraries load what they need; from the second on as a graph.
-void Engine::begin(DlrunCudaWork work, const std::uint64_t* keys) {
+void Engine::begin(DlrunCudaWork work, DlrunCudaStatistics statistics, const std::uint64_t* keys) {
   use();
-  keep_keys(keys);
+  keep_facts(statistics, keys);
   take_rows();
   refresh_copies();
+  timed_ = work == DLRUN_CUDA_TRAIN && sums_over_ranks();
+  if (timed_) check(cudaEventRecord(begun_, device_.stream), "timing a step");
   Program& program = programs_[work];
   if (program.warm && program.graph == nullptr)
     program.graph = captured(device_.stream, [&] { issue(work); });
@@ -186,6 +203,9 @@ void Engine::begin(DlrunCudaWork work, const std::uint64_t* keys) {
   else
     issue(work);
   program.warm = true;
+  if (work == DLRUN_CUDA_ACCUMULATE && peers_.keep != nullptr)
+    told(peers_.keep(peers_.context, device_.gradients, gradient_count(), device_.stream),
+         "keeping the gradients of a shard");
 }
 
 // A peer that died leaves sums that never end: so the host asks for it as long as it waits. Groups of ranks
@@ -205,10 +225,15 @@ void Engine::wait_for(const DlrunCudaPeers& peers) {
 DlrunCudaResult Engine::end() {
   use();
   wait_for(peers_);
-  return {host_result_[0], static_cast<std::int64_t>(host_result_[1]),
-          host_result_[2], host_result_[3],
-          host_result_[4], host_result_[5],
-          host_result_[6]};
+  DlrunCudaResult out{host_result_[0], static_cast<std::int64_t>(host_result_[1]),
+                      host_result_[2], host_result_[3],
+                      host_result_[4], host_result_[5],
+                      host_result_[6], 0,
+                      0};
+  if (!timed_) return out;
+  check(cudaEventElapsedTime(&out.busy, begun_, backward_done_), "timing a step");
+  check(cudaEventElapsedTime(&out.waited, backward_done_, all_summed_), "timing a step");
+  return out;
 }
 
 void Engine::next_scores(std::int64_t position, float* scores) {

@@ -1,7 +1,8 @@
 // A libnccl.so.2 for machines without a GPU: its ranks are threads of one process, its device memory is the
 // host's, its streams do nothing: what is asked for is done before the call returns, or the group ends.
-// fake_nccl_fail(code) is what ncclCommGetAsyncError says from then on. fake_nccl_log() is what the calling
-// thread has asked for since it last looked, with what it noted itself between.
+// fake_nccl_fail(code) is what ncclCommGetAsyncError says from then on; fake_nccl_refuse(rank): that rank
+// does not connect. fake_nccl_log() is what the calling thread has asked for since it last looked, with what
+// it noted itself between.
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -71,7 +72,7 @@ struct Rank {
 
 std::mutex mutex;
 std::map<std::string, std::weak_ptr<Group>> groups;
-std::atomic<int> ids{0}, failure{0}, aborted{0}, destroyed{0};
+std::atomic<int> ids{0}, failure{0}, aborted{0}, destroyed{0}, unconnected{-1};
 thread_local std::string log_, shown;
 thread_local int grouped = 0;  // how many groups are open
 thread_local std::vector<std::function<int()>> asked;
@@ -116,6 +117,7 @@ EXPORTED int ncclGetUniqueId(Id* id) {
 }
 EXPORTED int ncclCommInitRank(void** comm, int ranks, Id id, int rank) {
   if (id.bytes[0] != 7) return 4;
+  if (rank == unconnected) return 6;
   const std::lock_guard lock(mutex);
   std::weak_ptr<Group>& known = groups[std::string(id.bytes, sizeof id.bytes)];
   std::shared_ptr<Group> group = known.lock();
@@ -226,6 +228,9 @@ EXPORTED const char* ncclGetLastError(void* /*comm*/) {
 }
 EXPORTED void fake_nccl_fail(int code) {
   failure = code;
+}
+EXPORTED void fake_nccl_refuse(int rank) {
+  unconnected = rank;
 }
 EXPORTED int fake_nccl_aborted() {
   return aborted;

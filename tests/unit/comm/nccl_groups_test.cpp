@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/comm/elastic/elastic_world.hpp"
 #include "runtime/comm/nccl/communicator.hpp"
 #include "runtime/comm/nccl/group.hpp"
 #include "tests/unit/comm/fake_device.hpp"
@@ -35,6 +36,27 @@ bool all_are_right(NcclCommunicator& gpus, const std::vector<int>& members, int 
     return gpus.receive(&other, sizeof other, left, nullptr);
   });
   return passed && other == static_cast<float>(members[static_cast<std::size_t>(left)]) && gpus.check();
+}
+
+// Of a world whose launcher may call for another one.
+class CalledWorld final : public ElasticWorld {
+ public:
+  std::atomic<bool> lost{false};
+
+ private:
+  Result<Joined> regroup(std::uint64_t, Cause) override { return Joined{}; }
+  bool is_asked() const override { return false; }
+  bool is_lost() const override { return lost; }
+  int generation() const override { return 0; }
+  bool has_world() const override { return true; }
+  void set_job(const std::string&) override {}
+  Result<void> part(std::uint64_t) override { return {}; }
+};
+
+Error await_failure(NcclCommunicator& gpus) {
+  Result<void> state;
+  while (state) state = gpus.check();
+  return state.error();
 }
 
 }  // namespace
@@ -95,14 +117,42 @@ TEST_CASE("what NCCL finds wrong ends a group too") {
     REQUIRE(group);
     REQUIRE(world.barrier());
     (*test::from_fake_nccl<void(int)>("fake_nccl_fail"))(6);
-    Result<void> state;
-    while (state) state = (*group)->check();
-    CHECK(state.error().kind == ErrorKind::lost);
+    CHECK(await_failure(**group).kind == ErrorKind::lost);
     CHECK(!(*group)->allreduce(nullptr, 0, nullptr));
     CHECK(!(*group)->split(0, 0));
     REQUIRE(world.barrier());
   });
   (*test::from_fake_nccl<void(int)>("fake_nccl_fail"))(0);
+}
+
+TEST_CASE("in an elastic world the launcher's call ends what waits, and nobody waits for a lost rank") {
+  const int before = (*test::from_fake_nccl<int()>("fake_nccl_aborted"))();
+  CalledWorld called;
+  test::on_ranks(2, [&](Communicator& world) {
+    static_cast<test::ThreadRank&>(world).elastic_world = &called;
+    const auto gpus = NcclCommunicator::connect(world, world, FAKE_NCCL);
+    const auto idle = NcclCommunicator::connect(world, world, FAKE_NCCL);
+    REQUIRE(gpus);
+    REQUIRE(idle);
+    CHECK((*gpus)->check());
+    REQUIRE(world.barrier());
+    called.lost = true;
+    const Error error = await_failure(**gpus);
+    CHECK(error.kind == ErrorKind::lost);
+    CHECK(error.what == "the launcher has lost a rank");
+    REQUIRE(world.barrier());
+  });
+  CHECK((*test::from_fake_nccl<int()>("fake_nccl_aborted"))() == before + 4);
+}
+
+TEST_CASE("a rank that loses its peers while GPUs connect is not one that cannot use NCCL") {
+  (*test::from_fake_nccl<void(int)>("fake_nccl_refuse"))(1);
+  test::on_ranks(2, [](Communicator& world) {
+    const auto gpus = NcclCommunicator::connect(world, world, FAKE_NCCL);
+    REQUIRE(!gpus);
+    CHECK(gpus.error().kind == ErrorKind::lost);
+  });
+  (*test::from_fake_nccl<void(int)>("fake_nccl_refuse"))(-1);
 }
 
 }  // namespace dlrun::runtime

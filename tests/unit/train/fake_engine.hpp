@@ -3,15 +3,20 @@
 // several ranks in one process need no compiled plan.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
+#include "runtime/engine/device_allreduce.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace dlrun::test {
 
-class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
+class FakeEngine : public runtime::Engine,
+                   private runtime::DeviceAccumulating,
+                   private runtime::DeviceReducing {
  public:
   FakeEngine(const runtime::InputShape& shape, std::int64_t batch)
       : pixels_(static_cast<std::size_t>(shape.channels * shape.height * shape.width)),
@@ -46,6 +51,7 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
     const runtime::BatchResult result = pass(true);
     accumulate();
     if (computes_on_a_device && work_) work_();
+    if (device_sum) return sum_on_device(), result;
     for (std::size_t i = 0; i < buckets_.size(); ++i) on_bucket(i);
     return result;
   }
@@ -92,12 +98,16 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
     return {};
   }
 
-  runtime::DeviceAccumulating* accumulating() override { return accumulates_itself ? this : nullptr; }
+  runtime::DeviceAccumulating* accumulating() override {
+    return accumulates_itself || (device_sum && device_sum->keeps()) ? this : nullptr;
+  }
   void set_batch(Batch batch) override { which_ = batch; }
+  runtime::DeviceReducing* reducing() override { return device_sum ? this : nullptr; }
 
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
   bool accumulates_itself = false;
+  std::unique_ptr<runtime::DeviceAllreduce> device_sum;  // set: sums gradients itself, as on a device
   bool averaged = false, evaluated_by_weights = false;
   bool computes_on_a_device = false;  // has taken its rows when it waits
   std::vector<std::uint64_t> steps_seen;
@@ -105,6 +115,22 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
 
  private:
   static constexpr std::size_t spare = 16;
+
+  void set_sums(Sums sums) override { sums_ = sums; }
+  Result<double> seconds_of_sums() override { return 0.0; }
+
+  void sum_on_device() {
+    if (sums_ == Sums::alone) return;
+    if (which_ == Batch::earlier) {
+      if (!device_sum->keep(summed_++, gradients_.data(), gradients_.size() - spare, nullptr)) std::abort();
+      return;
+    }
+    summed_ = 0;
+    for (const runtime::Bucket& bucket : buckets_) {
+      const std::size_t end = std::min(bucket.offset + bucket.length, gradients_.size() - spare);
+      if (!device_sum->sum(gradients_.data() + bucket.offset, end - bucket.offset, nullptr)) std::abort();
+    }
+  }
 
   void accumulate() {
     kept_.resize(gradients_.size() - spare);
@@ -171,6 +197,8 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
   float running_mean_ = 0;
   std::vector<float> kept_;  // of batches before the last of an update
   Batch which_ = Batch::last;
+  std::size_t summed_ = 0;  // batches of the step that device_sum has
+  Sums sums_ = Sums::together;
   int shard_ = 0;
   std::function<void()> work_;
   std::vector<runtime::TensorInfo> tensors_;

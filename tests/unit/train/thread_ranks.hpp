@@ -79,6 +79,8 @@ class ThreadRank final : public runtime::Communicator {
   int rank() const override { return rank_; }
   int size() const override { return world_->size(); }
   std::string description() const override { return "threads"; }
+  runtime::ElasticWorld* elastic() override { return elastic_world; }
+  runtime::ElasticWorld* elastic_world = nullptr;
   /// That the ranks have made together.
   int collectives() const { return world_->collectives(); }
 

@@ -401,8 +401,7 @@ TEST_CASE("shards: a number, or the ranks of the first start") {
             .find("train.allreduce.dtype is bf16: sums of shards are sent as f32") != std::string::npos);
   CHECK(refusal(model + data + "  shards: 8\n  parameter-server: {}\n").find("parameter servers") !=
         std::string::npos);
-  CHECK(refusal(model + data + "  shards: 8\n  device: cuda\n").find("supported on CPUs only") !=
-        std::string::npos);
+  CHECK(read(model + data + "  shards: 8\n  device: cuda\n")->shards->count == 8);
   CHECK(refusal("  model: dcgan\n" + data + "  shards: 8\n").find("dcgan is a GAN") != std::string::npos);
 }
 

@@ -26,6 +26,8 @@ struct Job {
   bool computes_on_a_device = false;
   bool accumulates_itself = false;
   std::optional<int> shards;
+  // Set: the engine sums gradients itself, by this.
+  std::function<std::unique_ptr<runtime::DeviceAllreduce>(runtime::Communicator& comm)> device_sum;
   std::string control;  // the agent's socket
 
   struct Outcome {
@@ -58,6 +60,7 @@ struct Job {
     engine.poison_after = poison_after;
     engine.computes_on_a_device = computes_on_a_device;
     engine.accumulates_itself = accumulates_itself;
+    if (device_sum) engine.device_sum = device_sum(comm);
     runtime::Reporter reporter(runtime::ControlChannel::open(control, comm.rank()),
                                comm.rank() == 0 ? 99 : comm.rank(), {});  // 99: quiet
     const auto files = runtime::real_file_system();
