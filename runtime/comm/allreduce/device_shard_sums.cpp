@@ -29,6 +29,7 @@ class DeviceShardSums final : public DeviceAllreduce {
     }
   }
 
+  bool is_exact() const override { return true; }
   bool keeps() const override { return true; }
 
   // The last addition writes where the sum is kept.
