@@ -37,7 +37,7 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
 Engine::~Engine() {
   cudaSetDevice(number_);
   try {
-    wait();  // a peer that is lost ends it
+    wait_for(peers_);  // a peer that is lost ends it
   } catch (const Failure&) {
   }
   cudaDeviceSynchronize();
