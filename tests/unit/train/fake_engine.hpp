@@ -16,7 +16,7 @@ namespace dlrun::test {
 
 class FakeEngine : public runtime::Engine,
                    private runtime::DeviceAccumulating,
-                   private runtime::DeviceReducing {
+                   protected runtime::DeviceReducing {
  public:
   FakeEngine(const runtime::InputShape& shape, std::int64_t batch)
       : pixels_(static_cast<std::size_t>(shape.channels * shape.height * shape.width)),
@@ -117,6 +117,8 @@ class FakeEngine : public runtime::Engine,
   static constexpr std::size_t spare = 16;
 
   void set_sums(Sums sums) override { sums_ = sums; }
+  bool averages_state() const override { return false; }
+  Result<void> average_state(int) override { return {}; }
   Result<double> seconds_of_sums() override { return 0.0; }
 
   void sum_on_device() {

@@ -24,7 +24,7 @@ Job job_of(int world, const std::optional<SyncSpec>& sync) {
 }
 
 // A device that sums by itself: here over the ranks' threads.
-class SummingDevice final : public FakeEngine, private DeviceReducing {
+class SummingDevice final : public FakeEngine {
  public:
   explicit SummingDevice(Communicator& comm) : FakeEngine(small_shape, 8), comm_(comm) {}
   DeviceReducing* reducing() override { return this; }

@@ -43,6 +43,7 @@ class Starter final : public ElasticWorld {
     return out;
   }
   bool is_asked() const override { return false; }
+  bool is_lost() const override { return false; }
   int generation() const override { return 0; }
   bool has_world() const override { return true; }
   void set_job(const std::string& /*checksum*/) override {}
