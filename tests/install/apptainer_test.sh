@@ -30,7 +30,7 @@ cd /home/user
 setpriv --reuid=1000 --regid=1000 --clear-groups env HOME=/home/user USER=user bash -c '
   in_image() { apptainer "$1" --unsquash --bind /share /share/dlrun.sif "${@:2}" 2>log || { cat log && exit 1; }; }
   in_image exec dlrun --version | head -1
-  in_image run --run-dir run --set checkpoint.dir=ckpt /share/job.yaml
+  in_image run --run-dir run --set checkpoint.dir=/home/user/ckpt /share/job.yaml
   grep -q "^dlrun: done" log || { cat log && exit 1; }
   apptainer --version'
 END
