@@ -216,7 +216,8 @@ struct DlrunCudaTable {
   int (*apply)(void* engine, const float* factors, float kept, float scale, float clip);
   // The weights become their averages, and these the weights.
   int (*swap_averages)(void* engine);
-  // All tensors of the state become their means over so many ranks, which all call it; the peers' `sum` adds them up.
+  // All tensors of the state become their means over so many ranks, which all call it; the peers' `sum` adds
+  // them up.
   int (*average_state)(void* engine, const struct DlrunCudaPeers* peers, size_t ranks);
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
   // channels x height x width.

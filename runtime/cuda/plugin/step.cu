@@ -225,10 +225,14 @@ void Engine::wait_for(const DlrunCudaPeers& peers) {
 DlrunCudaResult Engine::end() {
   use();
   wait_for(peers_);
-  DlrunCudaResult out{host_result_[0], static_cast<std::int64_t>(host_result_[1]),
-                      host_result_[2], host_result_[3],
-                      host_result_[4], host_result_[5],
-                      host_result_[6], 0,
+  DlrunCudaResult out{host_result_[0],
+                      static_cast<std::int64_t>(host_result_[1]),
+                      host_result_[2],
+                      host_result_[3],
+                      host_result_[4],
+                      host_result_[5],
+                      host_result_[6],
+                      0,
                       0};
   if (!timed_) return out;
   check(cudaEventElapsedTime(&out.busy, begun_, backward_done_), "timing a step");
