@@ -69,7 +69,7 @@ constexpr FlagRow<JobOptions> kJobFlags[] = {
     {{.name = "--retries",
       .value = "K",
       .help = "maximum number of retries after a failure, without lost nodes",
-      .on_submit = OnSubmit::frozen},
+      .on_submit = OnSubmit::directive},
      Key{"launch.retries"}},
     {{.name = "--no-output-limit",
       .value = "DURATION",

@@ -311,7 +311,9 @@ void Engine::move(DlrunCudaArena arena, std::size_t offset, std::size_t count, v
   } else {
     copy(host, at, count * sizeof(float), kind);
   }
-  wait_for(peers_);
+  // Weights that are gathered behind a step come from peers. Else nothing here is theirs, and tensors are read
+  // and written while a peer is lost, too.
+  wait_for(peers_.gather != nullptr ? peers_ : DlrunCudaPeers{});
 }
 
 }  // namespace dlrun::cuda
