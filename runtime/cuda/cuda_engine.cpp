@@ -227,7 +227,10 @@ class GraphOnGpu final : public CudaEngine,
 
   std::span<float> gradients() override { return {library_.table().gradients(engine_), layout().floats()}; }
   std::span<const Bucket> buckets() const override { return layout().buckets(); }
-  std::vector<GradientSlice> gradient_slices() const override { return layout().gradient_slices(); }
+  // The GPUs of a tensor group make gradients of whole parameters equal themselves.
+  std::vector<GradientSlice> gradient_slices() const override {
+    return tensor_ ? std::vector<GradientSlice>() : layout().gradient_slices();
+  }
   std::span<float> spare_slots() override { return gradients().last(kSpareSlots); }
   const std::vector<TensorInfo>& tensors() const override { return layout().tensors(); }
 
