@@ -161,12 +161,12 @@ class GraphOnGpu final : public CudaEngine,
   std::size_t statistic_floats() const override { return layout().statistic_floats(); }
   Result<void> read_statistics(std::span<float> out) const override {
     if (library_.table().read(engine_, DLRUN_CUDA_STATISTICS, 0, out.size(), out.data()) == 0) return {};
-    return fail(library_.error("running statistics cannot be read"));
+    return fail(failure_or("running statistics cannot be read"));
   }
   Result<void> write_statistics(std::span<const float> values) override {
     if (library_.table().write(engine_, DLRUN_CUDA_STATISTICS, 0, values.size(), values.data()) == 0)
       return {};
-    return fail(library_.error("running statistics cannot be written"));
+    return fail(failure_or("running statistics cannot be written"));
   }
   Result<void> generate(std::span<float> images) override {
     const Shape& shape = graph_.nodes[generator_->last].shape;
