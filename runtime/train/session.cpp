@@ -235,6 +235,10 @@ class Session {
                                     ? "train.trace is set, and a trace records only the ranks that began it"
                                     : "a rank cannot join a training without shards",
                         .hint = "remove train.trace to let ranks join"});
+    if (TRY(choose_device(spec_.device, environment_)).library)
+      return fail(Error{.kind = ErrorKind::unavailable,
+                        .what = "a rank on a GPU cannot join a training that is under way",
+                        .hint = "set train.device to cpu where ranks are to join"});
     const auto of_job = spec_.shards->count;
     spec_.shards->count = *shards_to_join;
     auto done = prepare(spec_, environment_, prepared_);
@@ -273,10 +277,6 @@ class Session {
 
   // What the others have agreed on is compared by the launcher, before this rank is let in.
   Result<Start> join_later(int shards) {
-    if (prepared_.on_gpu != nullptr)
-      return fail(Error{.kind = ErrorKind::unavailable,
-                        .what = "a rank on a GPU cannot join a training that is under way",
-                        .hint = "set train.device to cpu where ranks are to join"});
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(check_shards());
     return Start{Position{}, shards};
