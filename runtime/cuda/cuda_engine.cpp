@@ -433,7 +433,7 @@ class GraphOnGpu final : public CudaEngine,
     DeviceOrder order = plan_.orders[place.owner];
     // Of a part of the state: some filters, or none.
     if (place.arena == TensorPlace::Arena::state && options_.state_part)
-      order.filters = tensors()[tensor].elements() / (order.channels * order.pixels);
+      order.filters = tensors()[tensor].elements() / order.floats_of_filter();
     return order;
   }
 
