@@ -161,12 +161,12 @@ class GraphOnGpu final : public CudaEngine,
   std::size_t statistic_floats() const override { return layout().statistic_floats(); }
   Result<void> read_statistics(std::span<float> out) const override {
     if (library_.table().read(engine_, DLRUN_CUDA_STATISTICS, 0, out.size(), out.data()) == 0) return {};
-    return fail(library_.error("running statistics cannot be read"));
+    return fail(failure_or("running statistics cannot be read"));
   }
   Result<void> write_statistics(std::span<const float> values) override {
     if (library_.table().write(engine_, DLRUN_CUDA_STATISTICS, 0, values.size(), values.data()) == 0)
       return {};
-    return fail(library_.error("running statistics cannot be written"));
+    return fail(failure_or("running statistics cannot be written"));
   }
   Result<void> generate(std::span<float> images) override {
     const Shape& shape = graph_.nodes[generator_->last].shape;
@@ -227,7 +227,10 @@ class GraphOnGpu final : public CudaEngine,
 
   std::span<float> gradients() override { return {library_.table().gradients(engine_), layout().floats()}; }
   std::span<const Bucket> buckets() const override { return layout().buckets(); }
-  std::vector<GradientSlice> gradient_slices() const override { return layout().gradient_slices(); }
+  // The GPUs of a tensor group make gradients of whole parameters equal themselves.
+  std::vector<GradientSlice> gradient_slices() const override {
+    return tensor_ ? std::vector<GradientSlice>() : layout().gradient_slices();
+  }
   std::span<float> spare_slots() override { return gradients().last(kSpareSlots); }
   const std::vector<TensorInfo>& tensors() const override { return layout().tensors(); }
 
@@ -430,7 +433,7 @@ class GraphOnGpu final : public CudaEngine,
     DeviceOrder order = plan_.orders[place.owner];
     // Of a part of the state: some filters, or none.
     if (place.arena == TensorPlace::Arena::state && options_.state_part)
-      order.filters = tensors()[tensor].elements() / (order.channels * order.pixels);
+      order.filters = tensors()[tensor].elements() / order.floats_of_filter();
     return order;
   }
 

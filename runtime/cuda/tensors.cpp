@@ -15,7 +15,7 @@ static_assert(DLRUN_CUDA_SLICE_ALIGNMENT == kSliceAlignment);
 
 // Into blocks of filters: a rank's part of a parameter begins at a multiple of the alignment, too.
 Cuts cuts_of(const DeviceOrder& order) {
-  const std::size_t filter = order.channels * order.pixels;
+  const std::size_t filter = order.floats_of_filter();
   if (order.filters == 1) return {};
   const std::size_t filters = kSliceAlignment / std::gcd(kSliceAlignment, filter);
   return {.floats = filters * filter, .axis = 0, .rows = static_cast<std::int64_t>(filters)};
@@ -60,7 +60,7 @@ void CudaTensors::parameter(std::size_t index, Weights whose, ParameterSpec spec
     return;
   }
   spec.node = index;
-  spec.floats = order.filters * order.channels * order.planes * order.pixels;
+  spec.floats = order.filters * order.floats_of_filter();
   spec.form = "cuda";
   spec.cuts = cuts_of(order);
   uses_.push_back({index, layout_.declare(std::move(spec)), at, whose});

@@ -18,6 +18,7 @@ struct CudaPlan;
 // planes x channels. Only filters over volumes have planes.
 struct DeviceOrder {
   std::size_t filters = 1, channels = 1, pixels = 1, planes = 1;
+  std::size_t floats_of_filter() const { return channels * planes * pixels; }
 };
 
 void to_device(const DeviceOrder& order, std::span<const float> plain, std::span<float> device);

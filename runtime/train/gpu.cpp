@@ -95,6 +95,11 @@ Result<std::string> GpuShardSums::connect(Communicator& world) {
                      summing.description);
 }
 
+Result<void> GpuShardSums::start_again() {
+  if (sums_ == Sums::through_host) sums_ = Sums::unconnected;
+  return engine_.disconnect();
+}
+
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, const RanksOnHosts& ranks,
                                  const TrainSpec& spec, const Environment& environment) {
   Communicator& comm = ranks.world;

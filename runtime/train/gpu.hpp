@@ -38,6 +38,8 @@ class GpuShardSums {
   /// the first world, gradients travel through the host in all of them, and their sums have the same bits.
   /// Returns what was done, for people. ErrorKind::lost where a rank was lost meanwhile.
   Result<std::string> connect(Communicator& world);
+  /// All ranks that are left start once more: the next world is the first one.
+  Result<void> start_again();
 
  private:
   enum class Sums { unconnected, on_device, through_host };

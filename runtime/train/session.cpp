@@ -133,7 +133,6 @@ class Session {
     const Position start = begun.position;
     const std::optional<int> shards = begun.shards;
     if (comm.elastic() != nullptr && shards) tell_training(*shards);
-    if (prepared_.on_gpu != nullptr) TRY(connect_devices(shards));
     std::filesystem::path folder;
     if (comm.rank() == 0 && !begun.entered) {
       folder = TRY(metrics_folder(spec_, environment_));
@@ -236,6 +235,10 @@ class Session {
                                     ? "train.trace is set, and a trace records only the ranks that began it"
                                     : "a rank cannot join a training without shards",
                         .hint = "remove train.trace to let ranks join"});
+    if (TRY(choose_device(spec_.device, environment_)).library)
+      return fail(Error{.kind = ErrorKind::unavailable,
+                        .what = "a rank on a GPU cannot join a training that is under way",
+                        .hint = "set train.device to cpu where ranks are to join"});
     const auto of_job = spec_.shards->count;
     spec_.shards->count = *shards_to_join;
     auto done = prepare(spec_, environment_, prepared_);
@@ -247,11 +250,14 @@ class Session {
     Communicator& comm = *prepared_.comm;
     if (comm.elastic() == nullptr) return start_together();
     Start out;
-    out.entered = TRY(start_elastic(
-        *comm.elastic(),
-        {.start = [&] { return start_together().map([&](const Start& start) { out = start; }); },
-         .barrier = [&] { return comm.barrier(); },
-         .regrouped = [&] { reporter_->set_rank(comm.rank()); }}));
+    out.entered =
+        TRY(start_elastic(*comm.elastic(), {.start = [&]() -> Result<void> {
+                                              if (gpu_sums_) TRY(gpu_sums_->start_again());
+                                              out = TRY(start_together());
+                                              return {};
+                                            },
+                                            .barrier = [&] { return comm.barrier(); },
+                                            .regrouped = [&] { reporter_->set_rank(comm.rank()); }}));
     return out;
   }
 
@@ -264,15 +270,13 @@ class Session {
     TRY(check_sharded_state());
     TRY(check_sync(spec_, *prepared_.comm));
     const Resumed resumed = TRY(start_position());
-    return Start{resumed.position, TRY(shards_of_training()), resumed.epoch_sums};
+    const std::optional<int> shards = TRY(shards_of_training());
+    if (prepared_.on_gpu != nullptr) TRY(connect_devices(shards));
+    return Start{resumed.position, shards, resumed.epoch_sums};
   }
 
   // What the others have agreed on is compared by the launcher, before this rank is let in.
   Result<Start> join_later(int shards) {
-    if (prepared_.on_gpu != nullptr)
-      return fail(Error{.kind = ErrorKind::unavailable,
-                        .what = "a rank on a GPU cannot join a training that is under way",
-                        .hint = "set train.device to cpu where ranks are to join"});
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(check_shards());
     return Start{Position{}, shards};
@@ -315,7 +319,7 @@ class Session {
   Result<void> connect_devices(std::optional<int> shards) {
     std::string how;
     if (shards) {
-      gpu_sums_.emplace(*prepared_.on_gpu, prepared_.device, *shards * spec_.accumulate);
+      if (!gpu_sums_) gpu_sums_.emplace(*prepared_.on_gpu, prepared_.device, *shards * spec_.accumulate);
       TRY(runtime::check_shards(*shards, prepared_.data_group().size()));
       how = TRY(gpu_sums_->connect(prepared_.data_group()));
     } else {

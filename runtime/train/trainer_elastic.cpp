@@ -23,7 +23,6 @@ Result<Trainer::Done> Trainer::complete(const std::function<Result<void>(SharedS
     auto done = operation(attempt);
     if (done) return ++results_.done, Done::here;
     if (!state_ || done.error().kind != ErrorKind::lost) return tl::unexpected(std::move(done).error());
-    TRY(state_->undo_step());
     const Done how = TRY(recover(ElasticWorld::Cause::lost));
     if (how == Done::left) return tl::unexpected(std::move(done).error());
     if (how == Done::elsewhere) return Done::elsewhere;
@@ -40,28 +39,31 @@ Result<Trainer::Done> Trainer::enter(ElasticWorld::Joined joined, ElasticWorld::
   const std::uint64_t before = results_.done;
   for (;;) {
     if (!joined.member) return left_ = true, Done::left;
-    regrouped_ = true;
-    filled_ahead_ = false;
-    announced_.reset();
-    auto connected = parts_.gradients.regroup();
-    if (!connected && connected.error().kind == ErrorKind::lost) continue;
-    TRY(std::move(connected));
-    take_shards();
-    if (joined.behind) {
-      const auto there =
-          state_->share(parts_.comm, joined.source, {results_, position_, parts_.reporter.so_far()});
-      if (!there && there.error().kind == ErrorKind::lost) {
-        cause = ElasticWorld::Cause::lost;
-        joined = TRY(parts_.comm.elastic()->regroup(results_.done, cause));
-        continue;
-      }
-      if (!there) return tl::unexpected(there.error());
-      if (there->results.done > results_.done) results_ = there->results;
-      if (std::exchange(joins_, false)) stand_at(*there);
-    }
-    TRY(lead(cause));
-    return results_.done > before ? Done::elsewhere : Done::here;
+    auto met = meet(joined);
+    if (met) break;
+    if (met.error().kind != ErrorKind::lost) return tl::unexpected(std::move(met).error());
+    cause = ElasticWorld::Cause::lost;
+    joined = TRY(parts_.comm.elastic()->regroup(results_.done, cause));
   }
+  TRY(lead(cause));
+  return results_.done > before ? Done::elsewhere : Done::here;
+}
+
+// Devices first: one that was connected to a lost rank can be neither read nor written. The source of the
+// state may be in the middle of a step, too.
+Result<void> Trainer::meet(const ElasticWorld::Joined& joined) {
+  regrouped_ = true;
+  filled_ahead_ = false;
+  announced_.reset();
+  TRY(parts_.gradients.regroup());
+  TRY(state_->undo_step());
+  take_shards();
+  if (!joined.behind) return {};
+  const Standing there =
+      TRY(state_->share(parts_.comm, joined.source, {results_, position_, parts_.reporter.so_far()}));
+  if (there.results.done > results_.done) results_ = there.results;
+  if (std::exchange(joins_, false)) stand_at(there);
+  return {};
 }
 
 // The world of which the launcher asks for another is the one in which the step was done: if it is lost

@@ -109,12 +109,13 @@ class Engine {
   cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
   cudaEvent_t begun_ = nullptr, backward_done_ = nullptr, all_summed_ = nullptr;  // of a step that sums
   DlrunCudaPeers peers_{};
-  Program programs_[3];    // by DlrunCudaWork
-  float* kept_ = nullptr;  // gradients of batches before the last, where the plan accumulates
-  UpdateFunction update_;  // of the plan's optimizer
-  bool stale_ = true;      // the bf16 copies are older than the values
-  bool summing_ = false;   // sums_ has work of this step
-  bool timed_ = false;     // the step under way has marked its times
+  Program programs_[3];        // by DlrunCudaWork
+  float* kept_ = nullptr;      // gradients of batches before the last, where the plan accumulates
+  UpdateFunction update_;      // of the plan's optimizer
+  bool stale_ = true;          // the bf16 copies are older than the values
+  bool summing_ = false;       // sums_ has work of this step
+  bool timed_ = false;         // the step under way has marked its times
+  bool awaits_peers_ = false;  // other ranks were asked for something behind the last wait
 };
 
 }  // namespace dlrun::cuda

@@ -211,6 +211,7 @@ void Engine::begin(DlrunCudaWork work, DlrunCudaStatistics statistics, const std
 // A peer that died leaves sums that never end: so the host asks for it as long as it waits. Groups of ranks
 // notice it one after the other.
 void Engine::wait_for(const DlrunCudaPeers& peers) {
+  awaits_peers_ = false;
   if (peers.lost == nullptr) return check(cudaStreamSynchronize(device_.stream), "a step");
   bool lost = false;
   for (cudaError_t now = cudaStreamQuery(device_.stream); now != cudaSuccess;
@@ -311,9 +312,8 @@ void Engine::move(DlrunCudaArena arena, std::size_t offset, std::size_t count, v
   } else {
     copy(host, at, count * sizeof(float), kind);
   }
-  // Weights that are gathered behind a step come from peers. Else nothing here is theirs, and tensors are read
-  // and written while a peer is lost, too.
-  wait_for(peers_.gather != nullptr ? peers_ : DlrunCudaPeers{});
+  if (awaits_peers_) return wait_for(peers_);
+  check(cudaStreamSynchronize(device_.stream), "moving a tensor");  // whether or not a peer is there
 }
 
 }  // namespace dlrun::cuda

@@ -92,6 +92,7 @@ void Engine::limit_norm(float scale, float limit) {
   if (exchange != nullptr) {
     double* const all = norm_.all(device_, by_state ? peers_.ranks : peers_.tensor_ranks);
     told(exchange(peers_.context, norm_.own(), all, sizeof(double), device_.stream), "the gradients' norm");
+    awaits_peers_ = true;
   }
   norm_.clip(device_, gradient_count(), scale, limit);
 }
@@ -140,7 +141,7 @@ void Engine::average_state(const DlrunCudaPeers& peers, std::size_t ranks) {
 void Engine::gather_values() {
   if (peers_.gather == nullptr) return;
   told(peers_.gather(peers_.context, device_.values, device_.stream), "gathering weights");
-  stale_ = true;
+  stale_ = awaits_peers_ = true;
 }
 
 }  // namespace dlrun::cuda

@@ -1,6 +1,7 @@
 // What a rank of a tensor group, or one with a part of the optimizer's state, gives its GPU: its part of each
 // parameter and of the state, who adds what the group has once, and where sums over the group lie.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <numeric>
 
@@ -181,4 +182,26 @@ TEST_CASE("ranks have parts of the optimizer's state that make the whole, at row
     CHECK(sum == all);
     CHECK(largest < all / static_cast<std::size_t>(ranks) * 6 / 5 + 1);
   }
+}
+
+TEST_CASE("parts of the state of filters over volumes are whole filters") {
+  const InputShape shape{.channels = 2, .height = 8, .width = 8, .depth = 8, .targets = 2};
+  const Graph whole = cosmoflow(shape).value();
+  std::map<std::string, std::size_t> elements, all;
+  for (const int rank : {0, 1, 2}) {
+    const CudaPlan flat = lower(fuse(whole), {.bucket_bytes = 8 << 10,
+                                              .optimizer = default_optimizer("adamw"),
+                                              .state_part = StatePart{rank, 3}})
+                              .value();
+    for (std::size_t i = 0; i < flat.layout.tensors().size(); ++i) {
+      const TensorInfo& info = flat.layout.tensors()[i];
+      if (info.role != TensorInfo::Role::momentum) continue;
+      CAPTURE(info.name);
+      CHECK((info.shape.size() == 1 ||
+             info.elements() % flat.orders[flat.layout.place(i).owner].floats_of_filter() == 0));
+      elements[info.name] += info.elements();
+      all[info.name] = elements_of(info.shape);
+    }
+  }
+  CHECK(elements == all);
 }
