@@ -43,25 +43,26 @@ Result<Trainer::Done> Trainer::enter(ElasticWorld::Joined joined, ElasticWorld::
     regrouped_ = true;
     filled_ahead_ = false;
     announced_.reset();
-    auto connected = parts_.gradients.regroup();
-    if (!connected && connected.error().kind == ErrorKind::lost) continue;
-    TRY(std::move(connected));
-    take_shards();
-    if (joined.behind) {
-      const auto there =
-          state_->share(parts_.comm, joined.source, {results_, position_, parts_.reporter.so_far()});
-      if (!there && there.error().kind == ErrorKind::lost) {
-        cause = ElasticWorld::Cause::lost;
-        joined = TRY(parts_.comm.elastic()->regroup(results_.done, cause));
-        continue;
-      }
-      if (!there) return tl::unexpected(there.error());
-      if (there->results.done > results_.done) results_ = there->results;
-      if (std::exchange(joins_, false)) stand_at(*there);
-    }
-    TRY(lead(cause));
-    return results_.done > before ? Done::elsewhere : Done::here;
+    auto met = meet(joined);
+    if (met) break;
+    if (met.error().kind != ErrorKind::lost) return tl::unexpected(std::move(met).error());
+    cause = ElasticWorld::Cause::lost;
+    joined = TRY(parts_.comm.elastic()->regroup(results_.done, cause));
   }
+  TRY(lead(cause));
+  return results_.done > before ? Done::elsewhere : Done::here;
+}
+
+// Connects the ranks of a new world, and gives all of them the state of one that has come furthest.
+Result<void> Trainer::meet(const ElasticWorld::Joined& joined) {
+  TRY(parts_.gradients.regroup());
+  take_shards();
+  if (!joined.behind) return {};
+  const Standing there =
+      TRY(state_->share(parts_.comm, joined.source, {results_, position_, parts_.reporter.so_far()}));
+  if (there.results.done > results_.done) results_ = there.results;
+  if (std::exchange(joins_, false)) stand_at(there);
+  return {};
 }
 
 // The world of which the launcher asks for another is the one in which the step was done: if it is lost
