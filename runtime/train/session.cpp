@@ -133,7 +133,6 @@ class Session {
     const Position start = begun.position;
     const std::optional<int> shards = begun.shards;
     if (comm.elastic() != nullptr && shards) tell_training(*shards);
-    if (prepared_.on_gpu != nullptr) TRY(connect_devices(shards));
     std::filesystem::path folder;
     if (comm.rank() == 0 && !begun.entered) {
       folder = TRY(metrics_folder(spec_, environment_));
@@ -146,7 +145,7 @@ class Session {
           [this] { return gpu_sums_->connect(prepared_.data_group()).map([](const std::string&) {}); });
     tell_servers(gradients.server_loads());
     std::optional<StepTrace> trace;
-    if (spec_.trace) trace.emplace(*spec_.trace, TRY(common_folder(folder)), comm, *reporter_);
+    if (spec_.trace) trace.emplace(*spec_.trace, TRY(folder_of_run(folder)), comm, *reporter_);
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
                      .comm = prepared_.data_group(),
@@ -245,13 +244,19 @@ class Session {
 
   Result<Start> begin_together() {
     Communicator& comm = *prepared_.comm;
-    if (comm.elastic() == nullptr) return start_together();
+    if (comm.elastic() == nullptr) return start_connected();
     Start out;
     out.entered = TRY(start_elastic(
         *comm.elastic(),
-        {.start = [&] { return start_together().map([&](const Start& start) { out = start; }); },
+        {.start = [&] { return start_connected().map([&](const Start& start) { out = start; }); },
          .barrier = [&] { return comm.barrier(); },
          .regrouped = [&] { reporter_->set_rank(comm.rank()); }}));
+    return out;
+  }
+
+  Result<Start> start_connected() {
+    const Start out = TRY(start_together());
+    if (prepared_.on_gpu != nullptr) TRY(connect_devices(out.shards));
     return out;
   }
 
@@ -292,6 +297,13 @@ class Session {
     reporter_->stop_leading();
   }
 
+  // Ranks of an elastic run have started, and one that enters later takes no part in a broadcast; but all of
+  // them know the launcher's folder.
+  Result<std::filesystem::path> folder_of_run(const std::filesystem::path& of_first) {
+    return prepared_.comm->elastic() == nullptr ? common_folder(of_first)
+                                                : metrics_folder(spec_, environment_);
+  }
+
   // Rank 0's, on all ranks.
   Result<std::filesystem::path> common_folder(const std::filesystem::path& folder) {
     std::array<char, 4096> name{};
@@ -315,7 +327,8 @@ class Session {
   Result<void> connect_devices(std::optional<int> shards) {
     std::string how;
     if (shards) {
-      gpu_sums_.emplace(*prepared_.on_gpu, prepared_.device, *shards * spec_.accumulate);
+      // An elastic training may start more than once, and what was connected is to end first.
+      if (!gpu_sums_) gpu_sums_.emplace(*prepared_.on_gpu, prepared_.device, *shards * spec_.accumulate);
       TRY(runtime::check_shards(*shards, prepared_.data_group().size()));
       how = TRY(gpu_sums_->connect(prepared_.data_group()));
     } else {
