@@ -112,7 +112,10 @@ void Head::set_up(NodeIndex node) {
 
 void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
   if (agent.outside || agent.given_up) return;  // it has no part in the run
-  energy_.take(agent.host, told.usage, now_);
+  // All agents of a host tell of the whole host.
+  for (const AgentState& other : agents_)
+    if (other.host == agent.host && other.node < agent.node && other.works()) return;
+  energy_.take(agent.host, told.usage, now_, agent.node);
   if (auto line = energy_.metrics_line()) act(action::WriteMetrics{std::move(*line)});
   act(action::ShowUsage{agent.host, told.usage});
 }
