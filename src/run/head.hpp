@@ -248,6 +248,7 @@ class Head {
   void free_place(const AgentState& agent, Rank rank);
   bool fill_nodes();
   void fill_places();
+  void fill_no_place_on(const std::string& host);
   std::size_t nodes_to_come() const;
   void note_if_given_up(const std::string& host, Refills::Chance chance);
 

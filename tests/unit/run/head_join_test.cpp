@@ -383,6 +383,27 @@ TEST_CASE("a rank that was killed on a living node is started there again, and j
   CHECK(world.actions<action::StartAgent>().size() == 1);
 }
 
+TEST_CASE("ranks that are on their way to a node that is to leave are given up") {
+  plan::Plan plan = World::plan_of(2, 2);
+  plan.framework = "builtin";
+  plan.elastic = plan::Elastic{};
+  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2"}});
+  world.start();
+  for (const int rank : {0, 1}) world.say(0, answer(rank, 0, 0));
+  for (const int rank : {2, 3}) world.say(1, answer(rank, 0, 0));
+  world.say(0, from::Report{Rank(0), {{"training", {{"shards", 4}, {"job", "4711"}}}}});
+  world.exit_rank(3, 0, SIGKILL);
+  world.fail_rank(3, 137, "killed by SIGKILL (9)");
+  world.live(7);
+  REQUIRE(world.actions<action::StartAgent>().size() == 1);
+  leave(world, {"n2"});
+  CHECK(told(world)["state"] == "waiting");
+  REQUIRE(world.recorded("join_failed").size() == 1);
+  CHECK(world.recorded("join_failed")[0]["reason"] == "the node is to leave the run");
+  world.live(100);
+  CHECK(world.actions<action::StartAgent>().size() == 1);
+}
+
 TEST_CASE("a rank that cannot be started again is tried as often as the job allows, which is told") {
   plan::Plan plan = elastic_plan();
   plan.elastic->restarts = 2;
