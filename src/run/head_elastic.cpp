@@ -78,7 +78,8 @@ Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason
     if (rank.node == agent.node) ranks.push_back(rank.rank);
   const bool was_to_leave = regrouping_ && regrouping_->are_leaving(ranks);
   const Spared spared = spare(ranks, agent.host, reason);
-  if (spared == Spared::no || was_to_leave) return spared;
+  if (spared == Spared::no) return spared;
+  if (was_to_leave) return fill_up(), spared;  // another one may be wanted, but never this one
   if (setup_ && !setup_->all_ready()) set_up(agent.node);
   if (has_members(agent.host)) return spared;  // of another agent
   refills_->forget(agent.host);
