@@ -73,6 +73,9 @@ Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
   if (in_parts && !rank.tensor.alone())
     return refuse("parallel.tensor is above 1 and " + key + ", which is not supported together",
                   "set train.optimizer.state to replicated, or train.device to cpu");
+  if (spec.shards)
+    return refuse(key + " and train.shards is set, which is not supported together",
+                  "remove train.shards, or set train.device to cpu");
   const OptimizerTraits& optimizer = *spec.optimizer.optimizer.traits;
   if (optimizer.tensor_pass != nullptr)
     return refuse(fmt::format("{} and train.optimizer is {}, which needs the norm of each whole tensor: not "
