@@ -36,6 +36,9 @@ std::uint64_t training_samples(const TrainSpec& spec, const PreparedTraining& pr
   return Split(prepared.data.train.count, spec.data.train_share, spec.seed).training();
 }
 
+constexpr const char* kJoinsNoTrace = "train.trace is set, and a trace records only the ranks that began it";
+constexpr const char* kJoinsNoGpu = "a rank on a GPU cannot join a training that is under way";
+
 // Of rank 0.
 Settings computed_with(const PreparedTraining& prepared) {
   return prepared.on_gpu == nullptr ? arithmetic_of_cpu()
@@ -231,9 +234,7 @@ class Session {
     if (!shards_to_join) return prepare(spec_, environment_, prepared_);
     if (!spec_.shards || spec_.trace)
       return fail(Error{.kind = ErrorKind::usage,
-                        .what = spec_.trace
-                                    ? "train.trace is set, and a trace records only the ranks that began it"
-                                    : "a rank cannot join a training without shards",
+                        .what = spec_.trace ? kJoinsNoTrace : "a rank cannot join a training without shards",
                         .hint = "remove train.trace to let ranks join"});
     const auto of_job = spec_.shards->count;
     spec_.shards->count = *shards_to_join;
@@ -276,7 +277,7 @@ class Session {
   Result<Start> join_later(int shards) {
     if (prepared_.on_gpu != nullptr)
       return fail(Error{.kind = ErrorKind::unavailable,
-                        .what = "a rank on a GPU cannot join a training that is under way",
+                        .what = kJoinsNoGpu,
                         .hint = "set train.device to cpu where ranks are to join"});
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(check_shards());
@@ -289,7 +290,13 @@ class Session {
         hex(checksum(fmt::format("{} {} {} {}", prepared_.engine->plan_hash(),
                                  prepared_.data.train.fingerprint(), job_checksum(spec_), shards)));
     prepared_.comm->elastic()->set_job(job);
-    reporter_->training(shards, job);
+    reporter_->training(shards, job, why_none_joins());
+  }
+
+  // Whoever tried would find the same.
+  std::string why_none_joins() const {
+    if (spec_.trace) return kJoinsNoTrace;
+    return prepared_.on_gpu == nullptr ? "" : kJoinsNoGpu;
   }
 
   void hand_over() {

@@ -114,6 +114,7 @@ void Head::order(const std::optional<Regrouping::Order>& order) {
 // Ranks that join need to know how many can be, and what is trained.
 void Head::take_training(const Json& training) {
   shards_ = field<int>(training, "shards", "training").value_or(0);
+  no_joins_ = field<std::string>(training, "no_joins", "training").value_or("");
   regrouping_->set_job(field<std::string>(training, "job", "training").value_or(""));
   fill_up();  // in place of nodes that were lost before
 }

@@ -423,6 +423,16 @@ TEST_CASE("a rank that cannot be started again is tried as often as the job allo
   CHECK(world.head().phase() == Phase::running);
 }
 
+TEST_CASE("where no rank can join, as the ranks have told, nobody is started again, and none is asked for") {
+  World world = world_without_rank_1(elastic_plan());
+  world.say(0,
+            from::Report{Rank(0), {{"training", {{"shards", 3}, {"job", "4711"}, {"no_joins", "on GPUs"}}}}});
+  world.live(100);
+  grow(world, {"n2"});
+  CHECK(world.actions<action::StartAgent>().empty());
+  CHECK(told(world)["error"]["what"] == "on GPUs");
+}
+
 TEST_CASE("with elastic.restarts 0 nobody is started again on a node that lives") {
   plan::Plan plan = elastic_plan();
   plan.elastic->restarts = 0;
