@@ -4,6 +4,7 @@
 // What comes from another rank is put in place only once all of it is there.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "runtime/base/huge_buffer.hpp"
@@ -43,7 +44,9 @@ class SharedState {
   Result<void> begin_step(Attempt attempt);
   /// A step that has begun is not complete: the running statistics are again those before it, for others,
   /// too.
-  Result<void> undo_step() { return in_step_ ? write_statistics(before_) : Result<void>{}; }
+  Result<void> undo_step() {
+    return std::exchange(in_step_, false) ? write_statistics(before_) : Result<void>{};
+  }
   /// Every rank gets those of rank 0, which computes the first shard.
   Result<void> share_statistics(Communicator& comm);
 
