@@ -433,6 +433,17 @@ TEST_CASE("where no rank can join, as the ranks have told, nobody is started aga
   CHECK(told(world)["error"]["what"] == "on GPUs");
 }
 
+TEST_CASE("an agent that is told to end before its ranks have joined is given up") {
+  World world = training_world(4);
+  grow(world, {"n4"});
+  arrive(world);
+  world.say(3, from::ToldToEnd{SIGTERM, SignalSender::own_user});
+  CHECK(told(world)["state"] == "failed");
+  world.live(5);
+  CHECK(world.head().phase() == Phase::running);
+  CHECK(world.sent<to::Regroup>(0).empty());
+}
+
 TEST_CASE("with elastic.restarts 0 nobody is started again on a node that lives") {
   plan::Plan plan = elastic_plan();
   plan.elastic->restarts = 0;
