@@ -1,6 +1,7 @@
 // See checkpointing.hpp.
 #include "runtime/train/checkpointing.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -123,7 +124,11 @@ Result<void> Checkpointing::save(const Engine& engine, const Position& position,
   Manifest manifest = facts_;
   manifest.position = position;
   const auto epoch = position.seen > 0 ? reporter.whole_epoch() : std::nullopt;
-  if (epoch) manifest.epoch_sums = numbers_of(*epoch);
+  const EpochSums sums = epoch ? numbers_of(*epoch) : EpochSums{};
+  // JSON has no infinity, which squares of f32 may be: a manifest with it could not be read.
+  const bool are_numbers =
+      std::all_of(sums.begin(), sums.end(), [](double sum) { return std::isfinite(sum); });
+  if (epoch && are_numbers) manifest.epoch_sums = sums;
   manifest.written = utc_now();
   const Ticks began = std::chrono::steady_clock::now();
   if (parts_) {

@@ -36,6 +36,9 @@ std::uint64_t training_samples(const TrainSpec& spec, const PreparedTraining& pr
   return Split(prepared.data.train.count, spec.data.train_share, spec.seed).training();
 }
 
+constexpr const char* kJoinsNoTrace = "train.trace is set, and a trace records only the ranks that began it";
+constexpr const char* kJoinsNoGpu = "a rank on a GPU cannot join a training that is under way";
+
 // Of rank 0.
 Settings computed_with(const PreparedTraining& prepared) {
   return prepared.on_gpu == nullptr ? arithmetic_of_cpu()
@@ -145,7 +148,7 @@ class Session {
           [this] { return gpu_sums_->connect(prepared_.data_group()).map([](const std::string&) {}); });
     tell_servers(gradients.server_loads());
     std::optional<StepTrace> trace;
-    if (spec_.trace) trace.emplace(*spec_.trace, TRY(common_folder(folder)), comm, *reporter_);
+    if (spec_.trace) trace.emplace(*spec_.trace, TRY(folder_of_run(folder)), comm, *reporter_);
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
                      .comm = prepared_.data_group(),
@@ -231,13 +234,11 @@ class Session {
     if (!shards_to_join) return prepare(spec_, environment_, prepared_);
     if (!spec_.shards || spec_.trace)
       return fail(Error{.kind = ErrorKind::usage,
-                        .what = spec_.trace
-                                    ? "train.trace is set, and a trace records only the ranks that began it"
-                                    : "a rank cannot join a training without shards",
+                        .what = spec_.trace ? kJoinsNoTrace : "a rank cannot join a training without shards",
                         .hint = "remove train.trace to let ranks join"});
     if (TRY(choose_device(spec_.device, environment_)).library)
       return fail(Error{.kind = ErrorKind::unavailable,
-                        .what = "a rank on a GPU cannot join a training that is under way",
+                        .what = kJoinsNoGpu,
                         .hint = "set train.device to cpu where ranks are to join"});
     const auto of_job = spec_.shards->count;
     spec_.shards->count = *shards_to_join;
@@ -288,12 +289,25 @@ class Session {
         hex(checksum(fmt::format("{} {} {} {}", prepared_.engine->plan_hash(),
                                  prepared_.data.train.fingerprint(), job_checksum(spec_), shards)));
     prepared_.comm->elastic()->set_job(job);
-    reporter_->training(shards, job);
+    reporter_->training(shards, job, why_none_joins());
+  }
+
+  // Whoever tried would find the same.
+  std::string why_none_joins() const {
+    if (spec_.trace) return kJoinsNoTrace;
+    return prepared_.on_gpu == nullptr ? "" : kJoinsNoGpu;
   }
 
   void hand_over() {
     checkpoints_.reset();
     reporter_->stop_leading();
+  }
+
+  // Ranks of an elastic run have started, and one that enters later takes no part in a broadcast; but all of
+  // them know the launcher's folder.
+  Result<std::filesystem::path> folder_of_run(const std::filesystem::path& of_first) {
+    return prepared_.comm->elastic() == nullptr ? common_folder(of_first)
+                                                : metrics_folder(spec_, environment_);
   }
 
   // Rank 0's, on all ranks.

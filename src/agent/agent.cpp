@@ -121,6 +121,7 @@ void Agent::take(const event::Signalled& event) {
 }
 
 void Agent::take(const event::HeadAnswerDue&) {
+  if (phase_ >= Phase::cleaning) return;  // its ranks have left meanwhile
   if (!supervisor_ || !supervisor_->stop_was_asked())
     give_up_as_lost("the agent was told to end by " + signal_text(told_to_end_by_.value_or(SIGTERM)));
 }

@@ -42,8 +42,25 @@ EnergyAccounting::Sum EnergyAccounting::sum() const {
   return out;
 }
 
-void EnergyAccounting::take(const std::string& host, const Json& usage, Ticks now) {
-  usage_[host] = usage;
+// A host may have an agent after another one, each of which counts from the start of its ranks.
+Json EnergyAccounting::in_all(const std::string& host, Json usage, NodeIndex agent) {
+  for (const char* const name : {"cpu_joules", "gpu_joules"}) {
+    const auto found = counters_[host].find(name);
+    const bool counts_yet = usage.contains(name);
+    if (!counts_yet && found != counters_[host].end()) usage[name] = found->second.total;
+    const auto told = counts_yet ? number(usage, name) : std::nullopt;
+    if (!told) continue;
+    Counter& counter = counters_[host][name];
+    if (counter.agent && *counter.agent != agent) counter.before = counter.total - *told;
+    counter.agent = agent;
+    counter.total = counter.before + *told;
+    usage[name] = counter.total;
+  }
+  return usage;
+}
+
+void EnergyAccounting::take(const std::string& host, const Json& usage, Ticks now, NodeIndex agent) {
+  usage_[host] = in_all(host, usage, agent);
   if (!began_) began_ = now;
   // A sample is of all nodes: those that have told would else count against those that have not yet.
   told_[host] = now;

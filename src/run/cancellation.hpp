@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "src/base/clock.hpp"
 #include "src/process/event_loop.hpp"
@@ -27,11 +28,15 @@ class Cancellation {
 
   // An agent was told to end, by somebody else than the head.
   void agent_told(int node, const CaughtSignal& signal) { told_.emplace(node, signal); }
+  // So many agents work by now, where that changes.
+  void set_nodes(std::size_t nodes) { nodes_ = nodes; }
   // The signal that was meant for the whole run; unset where only single nodes' agents were told.
   // `after_window`: no more signals are awaited.
   enum class Time { now, after_window };
   std::optional<CaughtSignal> of_the_run(Time time) const;
   const std::map<int, CaughtSignal>& told() const { return told_; }
+  // Those that were told, once; the next one is told for itself.
+  std::map<int, CaughtSignal> take_told() { return std::exchange(told_, {}); }
 
   // The scheduler's job that a signal came from; unset where a user or a terminal sent it.
   std::optional<std::string> sent_by(const CaughtSignal& signal) const;

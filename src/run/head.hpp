@@ -248,6 +248,7 @@ class Head {
   void free_place(const AgentState& agent, Rank rank);
   bool fill_nodes();
   void fill_places();
+  void fill_no_place_on(const std::string& host);
   std::size_t nodes_to_come() const;
   void note_if_given_up(const std::string& host, Refills::Chance chance);
 
@@ -290,6 +291,7 @@ class Head {
   std::optional<FrozenRanks> frozen_;     // likewise
   Ticks lost_at_{};                       // the last change of its ranks
   int shards_ = 0;                        // of its training; 0: not told yet
+  std::string no_joins_;                  // why no rank can join it; empty: ranks can
   HostRequests hosts_asked_;
   std::size_t nodes_wanted_ = 0;  // that shall have ranks
   Joining joining_;

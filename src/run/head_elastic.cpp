@@ -78,7 +78,8 @@ Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason
     if (rank.node == agent.node) ranks.push_back(rank.rank);
   const bool was_to_leave = regrouping_ && regrouping_->are_leaving(ranks);
   const Spared spared = spare(ranks, agent.host, reason);
-  if (spared == Spared::no || was_to_leave) return spared;
+  if (spared == Spared::no) return spared;
+  if (was_to_leave) return fill_up(), spared;  // another one may be wanted, but never this one
   if (setup_ && !setup_->all_ready()) set_up(agent.node);
   if (has_members(agent.host)) return spared;  // of another agent
   refills_->forget(agent.host);
@@ -113,6 +114,7 @@ void Head::order(const std::optional<Regrouping::Order>& order) {
 // Ranks that join need to know how many can be, and what is trained.
 void Head::take_training(const Json& training) {
   shards_ = field<int>(training, "shards", "training").value_or(0);
+  no_joins_ = field<std::string>(training, "no_joins", "training").value_or("");
   regrouping_->set_job(field<std::string>(training, "job", "training").value_or(""));
   fill_up();  // in place of nodes that were lost before
 }

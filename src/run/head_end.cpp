@@ -63,10 +63,12 @@ void Head::interrupt(const CaughtSignal& signal, Supervisor::Urgency urgency) {
 
 void Head::end_as_told(Cancellation::Time time) {
   if (failures_.interrupted()) return;
+  if (regrouping_) cancellation_.set_nodes(agents_.working().size());
   if (const auto signal = cancellation_.of_the_run(time))
     return interrupt(*signal, Supervisor::Urgency::polite);
   if (time == Cancellation::Time::now || failures_.first()) return;
-  for (const auto& [node, signal] : cancellation_.told())
+  const auto told = regrouping_ ? cancellation_.take_told() : cancellation_.told();
+  for (const auto& [node, signal] : told)
     if (!leaves_as_told(NodeIndex(node), signal.number))
       fail_node(agents_[NodeIndex(node)], ExitCode::lost,
                 "the agent was told to end by " + signal_text(signal.number));

@@ -116,7 +116,7 @@ bool Head::take_out(const std::vector<NodeIndex>& nodes) {
   for (const plan::RankPlan& rank : plan().ranks)
     if (regrouping_->is_leaving(rank.rank)) gone.push_back(rank.rank);
   if (ranks.empty() || !regrouping_->can_spare(gone)) return false;
-  for (const NodeIndex node : nodes) refills_->forget(agents_[node].host);
+  for (const NodeIndex node : nodes) fill_no_place_on(agents_[node].host);
   regrouping_->begin_leaving(ranks);
   ask_for_change();
   return true;
@@ -126,6 +126,7 @@ bool Head::take_out(const std::vector<NodeIndex>& nodes) {
 bool Head::leaves_as_told(NodeIndex node, int signal) {
   if (!regrouping_) return false;
   if (agents_[node].done || agents_[node].gone) return true;
+  if (joining_.find(node) == nullptr && members_on(node).empty()) return true;  // it has nobody to lose
   if (cannot_change() || !take_out({node})) return false;
   note(fmt::format("{}: the agent was told to end by {}: its ranks leave", agents_[node].host,
                    signal_text(signal)));

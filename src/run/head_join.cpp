@@ -35,6 +35,7 @@ std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) co
   if (!plan().stage.empty())
     return unavailable("the job stages files, and a node that joins would not have them",
                        "without 'stage' ranks read the data from a file system that all nodes see");
+  if (!no_joins_.empty()) return unavailable(no_joins_);
   for (const std::string& host : hosts) {
     if (joining_.has(host))
       return unavailable(fmt::format("{} is joining already", host), "dlrun status tells when it has joined");
@@ -65,7 +66,7 @@ std::optional<Error> Head::no_shard_for(std::size_t more) const {
 
 // In place of what is lost: nodes, and ranks of nodes that live.
 void Head::fill_up() {
-  if (!regrouping_ || cannot_change() || !plan().stage.empty()) return;
+  if (!regrouping_ || cannot_change() || !plan().stage.empty() || !no_joins_.empty()) return;
   const bool node_is_missing = fill_nodes();
   fill_places();
   if (node_is_missing || refills_->waits()) watch_joining();

@@ -112,7 +112,10 @@ void Head::set_up(NodeIndex node) {
 
 void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
   if (agent.outside || agent.given_up) return;  // it has no part in the run
-  energy_.take(agent.host, told.usage, now_);
+  // All agents of a host tell of the whole host.
+  for (const AgentState& other : agents_)
+    if (other.host == agent.host && other.node < agent.node && other.works()) return;
+  energy_.take(agent.host, told.usage, now_, agent.node);
   if (auto line = energy_.metrics_line()) act(action::WriteMetrics{std::move(*line)});
   act(action::ShowUsage{agent.host, told.usage});
 }
@@ -303,6 +306,8 @@ void Head::on(AgentState& agent, const from_agent::HeadSilent& silent) {
 
 // An agent got a signal that the head did not send; the head's own may be on its way.
 void Head::on(AgentState& agent, const from_agent::ToldToEnd& told) {
+  if (agent.given_up || joining_.find(agent.node) != nullptr)  // no part of the run, and none of its end
+    return fail_node(agent, ExitCode::lost, "the agent was told to end by " + signal_text(told.signal));
   if (cancellation_.told().empty()) wake(Timer::told, Cancellation::kSignalWindow);
   cancellation_.agent_told(agent.node.get(), {told.signal, told.sender});
   end_as_told(Cancellation::Time::now);

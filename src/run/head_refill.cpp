@@ -28,6 +28,14 @@ void Head::fill_places() {
   }
 }
 
+// Nor by ranks that are on their way.
+void Head::fill_no_place_on(const std::string& host) {
+  refills_->forget(host);
+  for (const NodeIndex node : joining_.all())
+    if (joining_.find(node)->host == host)
+      give_up_joining(node, {.kind = ErrorKind::unavailable, .what = "the node is to leave the run"});
+}
+
 // Nodes that nodes_left() will count once they have joined.
 std::size_t Head::nodes_to_come() const {
   const std::vector<NodeIndex> nodes = joining_.all();

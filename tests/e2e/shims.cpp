@@ -3,9 +3,8 @@
 //   clock-jump   the wall clock is set forward by ten minutes while the program runs
 //   clock-ahead  the clock since the start of the machine is that of one that was started 5,000 s earlier
 //   firewall     an agent can connect to no other machine by TCP
-//   held-fsync   dlrun-train gets nothing onto the disk while the file exists that DLRUN_TEST_HELD names; it
-//   is
-//                followed by ".PID" for each process that waits
+//   held-fsync   dlrun-train gets nothing onto the disk while the file exists that DLRUN_TEST_HELD names;
+//                each process that waits makes a file of that name and ".PID"
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

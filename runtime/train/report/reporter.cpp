@@ -86,9 +86,11 @@ void Reporter::data(std::string_view fingerprint, std::uint64_t samples) {
                   ControlChannel::Importance::kept);
 }
 
-void Reporter::training(int shards, std::string_view job) {
-  if (rank_ == 0)
-    control_.send(Json{{"training", {{"shards", shards}, {"job", job}}}}, ControlChannel::Importance::kept);
+void Reporter::training(int shards, std::string_view job, std::string_view no_joins) {
+  if (rank_ != 0) return;
+  Json told{{"shards", shards}, {"job", job}};
+  if (!no_joins.empty()) told["no_joins"] = no_joins;
+  control_.send(Json{{"training", std::move(told)}}, ControlChannel::Importance::kept);
 }
 
 void Reporter::stop_leading() {

@@ -135,7 +135,8 @@ class Reporter {
   /// What was measured within an epoch, which goes on.
   Result<void> evaluation(const StepReport& last, const EpochReport& report);
   /// How many shards the training has, and what is trained, as a checksum: ranks that join need both.
-  void training(int shards, std::string_view job);
+  /// `no_joins`: why none can; empty: they can.
+  void training(int shards, std::string_view job, std::string_view no_joins);
   /// An elastic run has completed this step after its ranks became others.
   void went_on(std::uint64_t step);
   /// `held`: how much of the time training stood still.

@@ -562,6 +562,14 @@ TEST_CASE("a head that answers a signal with a stop has decided") {
   CHECK(bench.on(event::Signalled{{SIGINT, SignalSender::own_user}}).empty());
 }
 
+TEST_CASE("an agent whose ranks have left waits for no answer to a signal") {
+  Bench bench;
+  bench.run();
+  bench.on(event::Signalled{{SIGTERM, SignalSender::own_user}});
+  for (const int rank : {0, 1}) bench.exited(rank, 0);
+  CHECK(bench.on(event::HeadAnswerDue{}).empty());
+}
+
 TEST_CASE("a warning signal is the head's to understand") {
   Bench bench;
   bench.run();

@@ -46,6 +46,17 @@ TEST_CASE("a node that is gone keeps its share, and the others are counted on") 
   CHECK(energy.all()["cpu_joules"] == 1200);
 }
 
+TEST_CASE("another agent of a host counts on from where it is heard first") {
+  EnergyAccounting energy(1);
+  energy.take("c1", {{"cpu_joules", 500}}, ticks_at(10), NodeIndex(0));
+  energy.take("c1", {{"memory_used", 7}}, ticks_at(15), NodeIndex(1));
+  CHECK(energy.all()["cpu_joules"] == 500);
+  energy.take("c1", {{"cpu_joules", 80}}, ticks_at(20), NodeIndex(1));
+  CHECK(energy.all()["cpu_joules"] == 500);
+  energy.take("c1", {{"cpu_joules", 130}}, ticks_at(25), NodeIndex(1));
+  CHECK(energy.all()["cpu_joules"] == 550);
+}
+
 TEST_CASE("where a node does not tell, the run does not, and says why") {
   EnergyAccounting energy(2);
   CHECK(energy.all()["cpu_why"] == "not every node has told");

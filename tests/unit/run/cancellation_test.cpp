@@ -33,6 +33,14 @@ TEST_CASE("all agents told is the whole run, whoever told them") {
   CHECK(cancellation.of_the_run(Time::now)->number == SIGTERM);
 }
 
+TEST_CASE("agents that have been dealt with count no more") {
+  Cancellation cancellation(2, "");
+  cancellation.agent_told(1, kByUser);
+  CHECK(cancellation.take_told().size() == 1);
+  cancellation.agent_told(0, kByUser);
+  CHECK_FALSE(cancellation.of_the_run(Time::now).has_value());
+}
+
 TEST_CASE("some agents told by a scheduler is the whole run once no more is awaited") {
   Cancellation cancellation(3, "Slurm, job 17");
   cancellation.agent_told(2, kByScheduler);

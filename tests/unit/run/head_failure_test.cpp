@@ -576,6 +576,29 @@ TEST_CASE("a node whose agent alone is told to end leaves an elastic run behind 
   CHECK(few.outcome().first_failure->reason == "the agent was told to end by SIGTERM (15)");
 }
 
+TEST_CASE("nodes whose agents are told to end one after the other all leave, and the run goes on") {
+  World world = leaving_world({.min_nodes = 1, .min_ranks = 1});
+  world.say(1, from::ToldToEnd{SIGTERM, SignalSender::own_user});
+  world.live(2.5);
+  for (const int rank : {1, 0, 2}) {
+    from::LeftWorld said = left_world(rank, 1, 8);
+    said.at_step = true;
+    world.say(rank, said);
+  }
+  from::LeftWorld parted = left_world(1, 1, 8);
+  parted.port.clear();
+  world.say(1, parted);
+  world.exit_rank(1);
+  world.end_node(1);
+  world.live(60);
+  world.say(2, from::ToldToEnd{SIGTERM, SignalSender::own_user});
+  CHECK(world.head().phase() == Phase::running);
+  world.live(2.5);
+  CHECK(world.head().phase() == Phase::running);
+  CHECK(world.notes().back() == "n3: the agent was told to end by SIGTERM (15): its ranks leave");
+  CHECK(world.sent<to::Regroup>(0).back().generation == 2);
+}
+
 TEST_CASE("an elastic job fails with an error of a rank's own, and spares nobody once it ends") {
   World world = elastic_world({});
   world.start();

@@ -383,6 +383,27 @@ TEST_CASE("a rank that was killed on a living node is started there again, and j
   CHECK(world.actions<action::StartAgent>().size() == 1);
 }
 
+TEST_CASE("ranks that are on their way to a node that is to leave are given up") {
+  plan::Plan plan = World::plan_of(2, 2);
+  plan.framework = "builtin";
+  plan.elastic = plan::Elastic{};
+  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2"}});
+  world.start();
+  for (const int rank : {0, 1}) world.say(0, answer(rank, 0, 0));
+  for (const int rank : {2, 3}) world.say(1, answer(rank, 0, 0));
+  world.say(0, from::Report{Rank(0), {{"training", {{"shards", 4}, {"job", "4711"}}}}});
+  world.exit_rank(3, 0, SIGKILL);
+  world.fail_rank(3, 137, "killed by SIGKILL (9)");
+  world.live(7);
+  REQUIRE(world.actions<action::StartAgent>().size() == 1);
+  leave(world, {"n2"});
+  CHECK(told(world)["state"] == "waiting");
+  REQUIRE(world.recorded("join_failed").size() == 1);
+  CHECK(world.recorded("join_failed")[0]["reason"] == "the node is to leave the run");
+  world.live(100);
+  CHECK(world.actions<action::StartAgent>().size() == 1);
+}
+
 TEST_CASE("a rank that cannot be started again is tried as often as the job allows, which is told") {
   plan::Plan plan = elastic_plan();
   plan.elastic->restarts = 2;
@@ -400,6 +421,27 @@ TEST_CASE("a rank that cannot be started again is tried as often as the job allo
                    "n2: no rank is started there again: those before were lost 2 times in a row "
                    "(elastic.restarts)") == 1);
   CHECK(world.head().phase() == Phase::running);
+}
+
+TEST_CASE("where no rank can join, as the ranks have told, nobody is started again, and none is asked for") {
+  World world = world_without_rank_1(elastic_plan());
+  world.say(0,
+            from::Report{Rank(0), {{"training", {{"shards", 3}, {"job", "4711"}, {"no_joins", "on GPUs"}}}}});
+  world.live(100);
+  grow(world, {"n2"});
+  CHECK(world.actions<action::StartAgent>().empty());
+  CHECK(told(world)["error"]["what"] == "on GPUs");
+}
+
+TEST_CASE("an agent that is told to end before its ranks have joined is given up") {
+  World world = training_world(4);
+  grow(world, {"n4"});
+  arrive(world);
+  world.say(3, from::ToldToEnd{SIGTERM, SignalSender::own_user});
+  CHECK(told(world)["state"] == "failed");
+  world.live(5);
+  CHECK(world.head().phase() == Phase::running);
+  CHECK(world.sent<to::Regroup>(0).empty());
 }
 
 TEST_CASE("with elastic.restarts 0 nobody is started again on a node that lives") {

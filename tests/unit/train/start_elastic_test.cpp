@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/train/trainer_job.hpp"
+
 using namespace dlrun;
 using namespace dlrun::runtime;
 
@@ -17,6 +19,7 @@ class Starter final : public ElasticWorld {
   std::deque<Result<void>> starts, barriers;  // behind them, all succeed
   std::deque<Joined> worlds;
   int started = 0, regrouped = 0;
+  std::uint64_t done = 0;  // by this rank
 
   auto begin() {
     return start_elastic(*this, {.start =
@@ -35,8 +38,8 @@ class Starter final : public ElasticWorld {
     results.pop_front();
     return out;
   }
-  Result<Joined> regroup(std::uint64_t done, Cause cause) override {
-    CHECK(done == 0);
+  Result<Joined> regroup(std::uint64_t told, Cause cause) override {
+    CHECK(told == done);
     CHECK(cause == Cause::lost);
     const Joined out = worlds.front();
     worlds.pop_front();
@@ -90,4 +93,19 @@ TEST_CASE("another error, and a run that goes on without this rank, end the star
   rank.starts = {lost()};
   rank.worlds = {{.member = false}};
   CHECK(rank.begin().error().what == "the run goes on without this rank");
+}
+
+TEST_CASE("a rank that loses another while it connects to those that have started regroups, and trains") {
+  Starter rank;
+  rank.done = kStarted;
+  rank.worlds = {{}};
+  int connected = 0;
+  test::Job job;
+  job.elastic_world = &rank;
+  job.entered = ElasticWorld::Joined{};
+  job.connect_devices = [&] { return ++connected == 1 ? lost() : Result<void>{}; };
+  const auto out = job.run();
+  CHECK(out[0].ending.value() == Ending::finished);
+  CHECK(connected == 2);
+  CHECK(rank.worlds.empty());
 }

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/checkpoint/file_system.hpp"
+#include "runtime/comm/elastic/elastic_world.hpp"
 #include "runtime/data/synthetic.hpp"
 #include "runtime/train/resume.hpp"
 #include "runtime/train/trainer.hpp"
@@ -29,6 +30,10 @@ struct Job {
   // Set: the engine sums gradients itself, by this.
   std::function<std::unique_ptr<runtime::DeviceAllreduce>(runtime::Communicator& comm)> device_sum;
   std::string control;  // the agent's socket
+  // Of an elastic run whose other ranks have started before.
+  runtime::ElasticWorld* elastic_world = nullptr;
+  std::optional<runtime::ElasticWorld::Joined> entered = {};
+  std::function<Result<void>()> connect_devices;
 
   struct Outcome {
     Result<runtime::Ending> ending;
@@ -76,7 +81,9 @@ struct Job {
     }
     const runtime::Resumed start = *runtime::resume(engine, comm, chosen ? &*chosen : nullptr);
     runtime::Trainer* running = nullptr;
+    static_cast<ThreadRank&>(comm).elastic_world = elastic_world;
     runtime::GradientExchange gradients = *runtime::GradientExchange::make(spec, engine, comm, shards);
+    if (connect_devices) gradients.set_connect_devices(connect_devices);
     runtime::Trainer trainer({.spec = spec,
                               .engine = engine,
                               .comm = comm,
@@ -90,6 +97,7 @@ struct Job {
                                                      running->position().step + 1 >= *stop_at;
                                     return runtime::Requests{.save = false, .stop = now};
                                   },
+                              .entered = entered,
                               .epoch_sums = start.epoch_sums},
                              start.position);
     running = &trainer;
