@@ -65,7 +65,9 @@ auto fastest(Device& device, const std::vector<Candidate>& candidates, int count
   // A shape may have no form for matrix units, such as one filter; in bf16 any other is as exact.
   if (best_time == INFINITY && device.half())
     try_all([](cudnnMathType_t math) { return math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION; });
-  if (best_time == INFINITY) throw Failure("cuDNN has no algorithm for " + what);
+  if (best_time == INFINITY)
+    throw Failure("cuDNN has no algorithm that repeats its bits, in " + std::to_string(kWorkspace >> 20) +
+                  " MiB of workspace, for " + what + "; a smaller batch may have one");
   if (best_bytes > bytes) bytes = best_bytes;
   return Fastest<decltype(best)>{best, best_time};
 }
