@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -21,7 +22,14 @@ struct Gpu {
   std::vector<unsigned> pids = {};
   unsigned long long errors = 0, throttled = 0;
 };
-std::vector<Gpu> gpus;
+// As the driver's, it is called by several threads at once.
+std::mutex guard;
+std::vector<Gpu> last_read;
+
+std::vector<Gpu> gpus_now() {
+  const std::scoped_lock lock(guard);
+  return last_read;
+}
 
 struct PciInfo {
   char legacy_bus_id[16];
@@ -35,8 +43,10 @@ struct ProcessInfo {
   unsigned gpu_instance, compute_instance;
 };
 
-Gpu& of(void* device) {
-  return gpus[reinterpret_cast<std::uintptr_t>(device) - 1];
+Gpu of(void* device) {
+  const std::vector<Gpu> gpus = gpus_now();
+  const std::size_t index = reinterpret_cast<std::uintptr_t>(device) - 1;
+  return index < gpus.size() ? gpus[index] : Gpu{};
 }
 
 constexpr int kInvalid = 2, kTooSmall = 7;
@@ -62,7 +72,7 @@ EXPORTED int nvmlInit_v2() {
   start_thread();
   const char* path = std::getenv("FAKE_NVML");
   if (path == nullptr) return kInvalid;
-  gpus.clear();
+  std::vector<Gpu> gpus;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -77,17 +87,19 @@ EXPORTED int nvmlInit_v2() {
       gpus[index].throttled = number;
     if (what == "holder" && words >> index >> pid && index < gpus.size()) gpus[index].pids.push_back(pid);
   }
+  const std::scoped_lock lock(guard);
+  last_read = std::move(gpus);
   return 0;
 }
 EXPORTED int nvmlShutdown() {
   return 0;
 }
 EXPORTED int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = static_cast<unsigned>(gpus.size());
+  *count = static_cast<unsigned>(gpus_now().size());
   return 0;
 }
 EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  if (index >= gpus.size()) return kInvalid;
+  if (index >= gpus_now().size()) return kInvalid;
   *device = reinterpret_cast<void*>(std::uintptr_t{index} + 1);
   return 0;
 }
@@ -117,7 +129,7 @@ EXPORTED int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned lo
   return 0;
 }
 EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
-  const std::vector<unsigned>& pids = of(device).pids;
+  const std::vector<unsigned> pids = of(device).pids;
   const bool fits = pids.size() <= *count;
   *count = static_cast<unsigned>(pids.size());
   for (std::size_t i = 0; fits && i < pids.size(); ++i) infos[i] = {pids[i], 0, 0, 0};
