@@ -110,7 +110,7 @@ class Trainer {
   Result<Done> complete(const std::function<Result<void>(SharedState::Attempt)>& operation);
   Result<Done> recover(ElasticWorld::Cause cause);
   Result<Done> enter(ElasticWorld::Joined joined, ElasticWorld::Cause cause);
-  Result<void> meet(const ElasticWorld::Joined& joined);
+  Result<void> connect_and_share(const ElasticWorld::Joined& joined);
   void begin_elastic();
   Result<bool> stays();
   Result<void> join();

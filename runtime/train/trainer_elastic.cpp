@@ -39,9 +39,9 @@ Result<Trainer::Done> Trainer::enter(ElasticWorld::Joined joined, ElasticWorld::
   const std::uint64_t before = results_.done;
   for (;;) {
     if (!joined.member) return left_ = true, Done::left;
-    auto met = meet(joined);
-    if (met) break;
-    if (met.error().kind != ErrorKind::lost) return tl::unexpected(std::move(met).error());
+    auto connected = connect_and_share(joined);
+    if (connected) break;
+    if (connected.error().kind != ErrorKind::lost) return tl::unexpected(std::move(connected).error());
     cause = ElasticWorld::Cause::lost;
     joined = TRY(parts_.comm.elastic()->regroup(results_.done, cause));
   }
@@ -51,7 +51,7 @@ Result<Trainer::Done> Trainer::enter(ElasticWorld::Joined joined, ElasticWorld::
 
 // Devices first: one that was connected to a lost rank can be neither read nor written. The source of the
 // state may be in the middle of a step, too.
-Result<void> Trainer::meet(const ElasticWorld::Joined& joined) {
+Result<void> Trainer::connect_and_share(const ElasticWorld::Joined& joined) {
   regrouped_ = true;
   filled_ahead_ = false;
   announced_.reset();

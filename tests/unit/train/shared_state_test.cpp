@@ -1,5 +1,5 @@
 // What ranks of an elastic world have in common: a step that is undone once, and worlds that are lost while
-// the ranks meet in them.
+// the ranks connect in them.
 #include "runtime/train/shared_state.hpp"
 
 #include <doctest/doctest.h>
@@ -62,7 +62,7 @@ TEST_CASE("statistics of a step that is lost are those before it, until others a
   CHECK(statistic_of(engine) == 3);
 }
 
-TEST_CASE("where devices lose a rank while they connect, the ranks meet in another world") {
+TEST_CASE("where devices lose a rank while they connect, the ranks go on in another world") {
   Job job;
   job.spec.epochs = 1;
   on_ranks(1, [&](ThreadRank& comm) {
