@@ -13,8 +13,8 @@ right_here=(
   paln
   plian
 )
-# Recorded output and files of other projects are not ours to correct, and tests (*_test.*) make mistakes on purpose.
+# Recorded output and files of other projects are not ours to correct (uPlot is in kept pages, too), and tests (*_test.*) make mistakes on purpose.
 codespell --ignore-words-list "$(IFS=, && echo "${right_here[*]}")" \
-  --skip '*_test.*,*/recorded/*,*/golden/*,*.gz,*.png,*/uPlot.*' \
+  --skip '*_test.*,*/recorded/*,*/golden/*,*.gz,*.png,*/uPlot.*,*.html' \
   README.md CMakeLists.txt .ci src schedulers runtime frameworks templates share man tests
 echo "spelling is fine"
