@@ -13,6 +13,7 @@ import pathlib
 import platform
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -89,6 +90,12 @@ def print_table(figures):
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *rows]:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+def last_json(words):
+    """What a program says in its last line, which is JSON."""
+    text = subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE).stdout
+    return json.loads(text.splitlines()[-1])
 
 
 def say(text):
