@@ -18,6 +18,11 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
   set(CMAKE_CXX_COMPILER ${triplet}-g++)
   set(CMAKE_STRIP ${triplet}-strip)
   execute_process(COMMAND ${triplet}-g++ -dumpversion OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
+  # GNU ld refuses what --exclude-libs hides here. The cross compiler finds mold by this folder alone.
+  set(linker "-B/usr/libexec/mold ")
+  if(NOT EXISTS /usr/libexec/mold/ld)
+    message(FATAL_ERROR "the tarball for ${triplet} is linked by mold: apt-get install mold")
+  endif()
   set(own /usr/${triplet}/include/c++/${version})
   set(c "-nostdinc -isystem /usr/lib/gcc-cross/${triplet}/${version}/include -isystem ${root}/usr/include/${triplet} -isystem ${root}/usr/include")
   set(CMAKE_C_FLAGS_INIT "-march=armv8-a ${c}")
@@ -28,7 +33,7 @@ else()
 endif()
 # The C++ library is inside, and what is inside stays hidden: libraries of the site bring their own.
 # Before the compiler's own folders, which are this system's.
-set(first "-B${root}/usr/lib/${triplet} -L${root}/usr/lib/${triplet} -L${root}/lib/${triplet}")
+set(first "${linker}-B${root}/usr/lib/${triplet} -L${root}/usr/lib/${triplet} -L${root}/lib/${triplet}")
 set(hidden "${first} -static-libgcc -static-libstdc++ -Wl,--exclude-libs,ALL -Wl,--as-needed")
 # DT_RPATH, not DT_RUNPATH: it also finds what the libraries beside the programs need.
 set(beside "-Wl,--disable-new-dtags")
