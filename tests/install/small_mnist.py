@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""small_mnist.py FROM TO: the first images of an idx data set, so that an epoch of it takes seconds."""
+"""small_mnist.py FROM TO [TRAINING TEST]: the first images of an idx data set, so that an epoch of it takes seconds."""
 import gzip
 import os
 import struct
 import sys
 
-COUNTS = {"train": 6000, "t10k": 1000}
 RECORDS = {"images-idx3-ubyte": (16, 784), "labels-idx1-ubyte": (8, 1)}
 
 
-def main(source, target):
+def main(source, target, training="6000", test="1000"):
     os.makedirs(target)
-    for part, count in COUNTS.items():
+    for part, count in (("train", int(training)), ("t10k", int(test))):
         for kind, (header, record) in RECORDS.items():
             name = f"{part}-{kind}.gz"
             with gzip.open(os.path.join(source, name)) as file:
