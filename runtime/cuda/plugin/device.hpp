@@ -84,11 +84,11 @@ struct Tensor {
   void* gradient = nullptr;
   std::int64_t elements = 0;
   bool written = false;
-  bool gradient_is_inner = false;  // of a GELU that joined a product: what is left is the gradient before it
-  std::size_t last_reader = 0;     // the node whose backward leaves its gradient first
-  std::size_t first_reader = 0;    // and the one whose backward completes it
-  bool is_group_term = false;      // of its gradient each rank of the tensor group has a term
-  bool group_sum_runs = false;     // which are being added beside main
+  bool gradient_is_inner = false;   // of a GELU that joined a product: what is left is the gradient before it
+  std::size_t last_reader = 0;      // the node whose backward leaves its gradient first
+  std::size_t first_reader = 0;     // and the one whose backward completes it
+  bool is_group_term = false;       // of its gradient each rank of the tensor group has a term
+  bool group_sum_runs = false;      // which are being added beside main
   bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
 };
 
@@ -162,6 +162,7 @@ struct Device {
   double* result = nullptr;                      // kResults sums over the rows of the reported losses
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
+  const double* clip = nullptr;  // of an update: what its gradients are multiplied by, where that is below 1
 
   bool half() const { return precision == DLRUN_CUDA_BF16; }
   std::size_t size() const { return half() ? sizeof(Bf16) : sizeof(float); }
