@@ -73,9 +73,13 @@ void SequenceProduct::forward(Device& device, const Forward& arrays) const {
 }
 
 void SequenceProduct::weights(Device& device, const void* x, const void* dy, float* dw, float* of_bias,
-                              bool adds) const {
+                              bool adds, Rows rows) const {
   weights_.run(device, {x, dy, dw}, adds ? 1.0F : 0.0F);
-  if (of_bias != nullptr) sums_->sum(device, dy, size_.rows, of_bias, adds);
+  if (of_bias == nullptr) return;
+  if (rows == Rows::summed)
+    sums_->finish(device, 0, of_bias, adds);
+  else
+    sums_->sum(device, dy, size_.rows, of_bias, adds);
 }
 
 void SequenceProduct::data(Device& device, const void* w, const void* dy, void* dx, bool adds,

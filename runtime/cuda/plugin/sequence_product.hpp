@@ -31,8 +31,11 @@ class SequenceProduct {
   };
   // y = x w^T + bias + added
   void forward(Device& device, const Forward& arrays) const;
-  // dw (+)= dy^T x; the gradient of the bias is the sum of the rows of dy.
-  void weights(Device& device, const void* x, const void* dy, float* dw, float* of_bias, bool adds) const;
+  // dw (+)= dy^T x; the gradient of the bias is the sum of the rows of dy, which may be in sums() already.
+  enum class Rows { to_be_summed, summed };
+  void weights(Device& device, const void* x, const void* dy, float* dw, float* of_bias, bool adds,
+               Rows rows = Rows::to_be_summed) const;
+  const ColumnSums* sums() const { return sums_ ? &*sums_ : nullptr; }
   // dx (+)= dy w; where gives_inner(), the gradient of what x is GELU of.
   void data(Device& device, const void* w, const void* dy, void* dx, bool adds, void* inner = nullptr) const;
   bool gives_inner() const { return inner_.has_value(); }
