@@ -54,12 +54,16 @@ class SequenceProduct {
     std::unique_ptr<Product> product_;
     std::optional<cublasLtMatmulAlgo_t> algorithm_;
   };
+  // The rest of the weights, where there is one.
+  void rest_of_weights(Device& device, const void* x, const void* dy, float* dw, bool adds) const;
   static Pass required(Device& device, const Product::Size& size, const std::string& name);
   static std::optional<Pass> if_there(Device& device, const Product::Size& size, const std::string& name);
 
   Size size_;
   Pass forward_, weights_, data_;
   std::optional<Pass> activated_, inner_;
+  std::optional<Pass> rest_;  // weights behind the last whole kWhole outputs
+  float* rest_weights_ = nullptr;
   std::optional<ColumnSums> sums_;  // a pass of its own: the library is slower at summing beside the product
 };
 
