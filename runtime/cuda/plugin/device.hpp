@@ -165,6 +165,7 @@ struct Device {
   double* result = nullptr;                      // kResults sums over the rows of the reported losses
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
+  std::map<std::string, cublasLtMatmulAlgo_t> products;  // by shape
   // By tensor: what sums the rows of its gradient, for the bias of the layer that gives it.
   std::map<std::size_t, const ColumnSums*> bias_sums;
   const double* clip = nullptr;  // of an update: what its gradients are multiplied by, where that is below 1

@@ -92,7 +92,8 @@ class Linear final : public Operator {
             .bias = node.bias == DLRUN_CUDA_NOWHERE ? runtime::Bias::none : runtime::Bias::learned,
             .added_bias = adds_bias(node) ? runtime::Bias::learned : runtime::Bias::none,
             .then = then(node.inner),
-            .before = then(node.input_inner)};
+            .before = then(node.input_inner),
+            .adds = node.input_count > 1};
   }
   static std::string name_of(const DlrunCudaNode& node) {
     return "a linear layer of " + std::to_string(node.in_channels) + " to " + std::to_string(node.channels);

@@ -51,8 +51,8 @@ Also with_bias(const SequenceProduct::Size& size) {
 }  // namespace
 
 SequenceProduct::Pass SequenceProduct::required(Device& device, const Product::Size& size,
-                                                const std::string& name) {
-  Pass made(device, size, name);
+                                                const std::string& name, float prior) {
+  Pass made(device, size, name, prior);
   if (!made.exists())
     throw Failure("cuBLASLt has no algorithm for " + name + " that gives the same bits in every run");
   return made;
@@ -60,14 +60,14 @@ SequenceProduct::Pass SequenceProduct::required(Device& device, const Product::S
 
 std::optional<SequenceProduct::Pass> SequenceProduct::if_there(Device& device, const Product::Size& size,
                                                                const std::string& name) {
-  Pass made(device, size, name);
+  Pass made(device, size, name, 0);
   if (!made.exists()) return std::nullopt;
   return made;
 }
 
 SequenceProduct::SequenceProduct(Device& device, const Size& size, const std::string& name)
     : size_(size),
-      forward_(required(device, forward_size(size, with_bias(size)), name)),
+      forward_(required(device, forward_size(size, with_bias(size)), name, size.adds ? 1.0F : 0.0F)),
       weights_(required(device, weights_size(size, whole_outputs(size)), "the weights of " + name)),
       data_(required(device, data_size(size, Also::nothing), "the data of " + name)) {
   if (size.then == Size::Then::gelu && size.added_bias == runtime::Bias::learned)

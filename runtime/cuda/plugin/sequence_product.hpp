@@ -1,10 +1,10 @@
 // The products of a matrix of weights (outputs x inputs) with the rows of a sequence: forward, gradient of
-// the weights in f32, gradient of the rows. The form of each is what cuBLASLt expects to be fastest: a
-// function of shapes and card. On main alone: each fills the card.
+// the weights in f32, gradient of the rows. The form of each is what cuBLASLt expects to be fastest, or a
+// faster one of the same bits: these are a function of shapes and card. On main alone: each fills the card.
 #pragma once
 
 #include "runtime/cuda/plugin/column_sums.hpp"
-#include "runtime/cuda/plugin/product.hpp"
+#include "runtime/cuda/plugin/product_choice.hpp"
 
 namespace dlrun::cuda {
 
@@ -19,6 +19,7 @@ class SequenceProduct {
     enum class Then { nothing, gelu } then = Then::nothing;
     // gelu: x is GELU of something, and data() gives the gradient of that where it has a form for it.
     Then before = Then::nothing;
+    bool adds = false;  // what forward adds is there
   };
   SequenceProduct(Device& device, const Size& size, const std::string& name);
 
@@ -41,12 +42,12 @@ class SequenceProduct {
   bool gives_inner() const { return inner_.has_value(); }
 
  private:
-  // A product with the algorithm that is expected to be fastest; none where the library has no form of it.
+  // A product with its algorithm; none where the library has no form of it.
   class Pass {
    public:
-    Pass(Device& device, const Product::Size& size, const std::string& name)
+    Pass(Device& device, const Product::Size& size, const std::string& name, float prior)
         : product_(std::make_unique<Product>(device, size, name)),
-          algorithm_(product_->expected(device.main)) {}
+          algorithm_(choose_product(device, *product_, size, prior)) {}
     bool exists() const { return algorithm_.has_value(); }
     void run(Device& device, const Product::Matrices& matrices, float prior) const;
 
@@ -56,7 +57,7 @@ class SequenceProduct {
   };
   // The rest of the weights, where there is one.
   void rest_of_weights(Device& device, const void* x, const void* dy, float* dw, bool adds) const;
-  static Pass required(Device& device, const Product::Size& size, const std::string& name);
+  static Pass required(Device& device, const Product::Size& size, const std::string& name, float prior = 0);
   static std::optional<Pass> if_there(Device& device, const Product::Size& size, const std::string& name);
 
   Size size_;
