@@ -258,7 +258,7 @@ class GraphOnGpu final : public CudaEngine,
     std::vector<float> times(2 * plan_.nodes.size() + 3);
     if (library_.table().profile(engine_, times.data()) != 0)
       return fail(library_.error("the parts of a step cannot be timed"));
-    return operator_times(plan_, graph_, options_.batch, times);
+    return operator_times(plan_, graph_, options_, times);
   }
   std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
 
