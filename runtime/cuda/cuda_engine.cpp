@@ -299,7 +299,7 @@ class GraphOnGpu final : public CudaEngine,
   std::vector<std::uint64_t> keys_of(std::uint64_t step) const {
     std::vector<std::uint64_t> keys;
     std::size_t layer = 0;
-    for (const RandomUse& use : plan_.random_uses)
+    for (const RandomRule& use : plan_.random_uses)
       keys.push_back(use.of == Randomness::samples
                          ? noise_key(options_, step)
                          : dropout_rule(options_, layer++, step, use.probability).key);
