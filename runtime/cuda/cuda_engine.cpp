@@ -258,7 +258,7 @@ class GraphOnGpu final : public CudaEngine,
     std::vector<float> times(2 * plan_.nodes.size() + 3);
     if (library_.table().profile(engine_, times.data()) != 0)
       return fail(library_.error("the parts of a step cannot be timed"));
-    return operator_times(plan_, graph_, options_.batch, times);
+    return operator_times(plan_, graph_, options_, times);
   }
   std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
 
@@ -299,7 +299,7 @@ class GraphOnGpu final : public CudaEngine,
   std::vector<std::uint64_t> keys_of(std::uint64_t step) const {
     std::vector<std::uint64_t> keys;
     std::size_t layer = 0;
-    for (const RandomUse& use : plan_.random_uses)
+    for (const RandomRule& use : plan_.random_uses)
       keys.push_back(use.of == Randomness::samples
                          ? noise_key(options_, step)
                          : dropout_rule(options_, layer++, step, use.probability).key);

@@ -179,6 +179,11 @@ struct Attention {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;  // 0: as many as there are heads
   float rotary_base = 0;       // of rotary positions, as Llama has them (halves turned); 0: none
+  float dropout = 0;           // the probability with which a key counts nothing for a query, in training
+  // Of a part of a model's heads, which draw the masks that they draw in the whole: the number of the first
+  // one, and of all; 0: these are all.
+  std::int64_t first_head = 0, all_heads = 0;
+  std::int64_t total_heads() const { return all_heads == 0 ? heads : all_heads; }
   std::int64_t keys() const { return key_heads == 0 ? heads : key_heads; }
   std::int64_t width(std::int64_t features) const { return features / (heads + 2 * keys()); }
 };

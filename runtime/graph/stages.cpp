@@ -70,10 +70,7 @@ class Stage {
     if (end_ < whole_.nodes.size())
       append(
           {.name = {}, .operation = op::StageOutput{}, .inputs = {last()}, .shape = out_.nodes.back().shape});
-    out_.stage->dropouts_before =
-        static_cast<std::size_t>(std::count_if(whole_.nodes.begin(), at(begin_), [](const Node& node) {
-          return traits_of(node.operation).random == Randomness::mask;
-        }));
+    out_.stage->dropouts_before = masks_before(whole_, begin_);
     TRY(find_tied());
     return std::move(out_);
   }

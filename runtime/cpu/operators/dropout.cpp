@@ -7,7 +7,7 @@
 #include "runtime/cpu/parallel.hpp"
 #include "runtime/cpu/plan.hpp"
 #include "runtime/engine/random_keys.hpp"
-#include "runtime/graph/operators/traits.hpp"
+#include "runtime/graph/roles.hpp"
 
 namespace dlrun::runtime {
 
@@ -20,7 +20,7 @@ class Dropout final : public Operator {
         out_(plan.output()),
         probability_(spec.probability),
         options_(plan.options()),
-        layer_(dropouts_before(plan)) {
+        layer_(masks_before(plan.graph(), plan.index())) {
     if (plan.part()) part_ = {plan.node().shape.features(), plan.part()->part, plan.part()->parts};
     plan.set_layout(out_, in_.desc, in_.precision, in_.extents);
     if (!in_.needs_gradient()) return;
@@ -41,12 +41,6 @@ class Dropout final : public Operator {
   }
 
  private:
-  static std::size_t dropouts_before(Plan& plan) {
-    std::size_t count = plan.graph().stage ? plan.graph().stage->dropouts_before : 0;
-    for (std::size_t node = 0; node < plan.index(); ++node)
-      if (traits_of(plan.graph().nodes[node].operation).random == Randomness::mask) ++count;
-    return count;
-  }
   void drop(kernels::View to, kernels::ConstView from, const Run& run) {
     const DropoutRule drawn = rule(run);
     if (part_.parts > 1) return drop_part(to, from, drawn);
