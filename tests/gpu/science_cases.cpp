@@ -75,6 +75,22 @@ const std::vector<Case>& science_cases() {
            return g.max_pool(x, {.window = 3, .stride = 2, .padding = 1, .edge = Edge::kept});
          });
        }},
+      {"volume: max pool of a leaky convolution, all in a window",
+       {.channels = 3, .height = 8, .width = 4, .classes = 7, .depth = 6},
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           x = g.leaky_relu(g.convolution("c", x, {.filters = 24, .kernel = 3, .padding = 1}), 0.3F);
+           return g.max_pool(x, {.window = 2, .stride = 2});
+         });
+       }},
+      {"max pool of a convolution with ReLU, overlapping",
+       {.channels = 3, .height = 9, .width = 12, .classes = 7},
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           x = g.relu(g.convolution("c", x, {.filters = 12, .kernel = 3, .padding = 1}));
+           return g.max_pool(x, {.window = 3, .stride = 2, .padding = 1});
+         });
+       }},
       {"volume: average pool", kVolume,
        [](const InputShape& in) {
          return graph_of(in, [](GraphBuilder& g, Value x) {
