@@ -38,7 +38,8 @@ std::string photo_of(int width, int height, const test::JpegKind& kind, std::uin
         for (int part = 0; part < kind.components; ++part) {
           const double wave =
               std::sin(0.03 * (x + 20 * part)) + std::cos(0.04 * y + static_cast<double>(number));
-          const auto noise = static_cast<double>(mix(number, static_cast<std::uint64_t>(x * 4096 + y)) % 9);
+          const auto noise = static_cast<double>(
+              mix(number, static_cast<std::uint64_t>(x), static_cast<std::uint64_t>(y)) % 9);
           out.push_back(static_cast<std::uint8_t>(120 + 55 * wave + noise));
         }
         return out;
