@@ -32,6 +32,13 @@ const std::vector<Case>& science_cases() {
            return g.convolution("c", x, {.filters = 24, .kernel = 3, .padding = 1});
          });
        }},
+      {"volume: convolution of 12 channels, whose windows get zeros", kVolume,
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           x = g.convolution("few", x, {.filters = 12, .kernel = 1});
+           return g.convolution("c", x, {.filters = 24, .kernel = 3, .padding = 1});
+         });
+       }},
       {"volume: convolution by steps of 2, relu", kVolume,
        [](const InputShape& in) {
          return graph_of(in, [](GraphBuilder& g, Value x) {

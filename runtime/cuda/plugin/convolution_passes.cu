@@ -172,7 +172,7 @@ void Passes::describe(Device& device, const Geometry& g) {
   check(cudnnCreateTensorDescriptor(&y_), name_);
   check(cudnnCreateFilterDescriptor(&w_), name_);
   check(cudnnCreateConvolutionDescriptor(&conv_), name_);
-  const int images = n(device.batch * g.planes.out), in_channels = n(g.in_channels * g.planes.window);
+  const int images = n(device.batch * g.planes.out), in_channels = n(depth_.image_channels());
   check(cudnnSetTensor4dDescriptor(x_, CUDNN_TENSOR_NHWC, type, images, in_channels, n(g.in_height),
                                    n(g.in_width)),
         name_);
@@ -199,7 +199,7 @@ void Passes::describe_products(const Device& device, const Geometry& g) {
 }
 
 void Passes::choose(Device& device, const Arrays& given) {
-  Scratch scratch, planes;
+  Scratch scratch, planes, filters;
   Arrays arrays = given;
   float spreads = 0, gathers = 0;  // milliseconds
   if (depth_.copies()) {
@@ -208,6 +208,11 @@ void Passes::choose(Device& device, const Arrays& given) {
     const auto time = [&](const auto& body) {
       return device.by_shape ? 0.0F : milliseconds_of(device.stream, body);
     };
+    if (depth_.pads()) {
+      void* const padded = filters.of(depth_.filter_bytes(filter_pixels()), kTiming);
+      if (given.w != nullptr) arrays.w = padded;
+      if (given.dw != nullptr) arrays.dw = padded;
+    }
     if (given.x != nullptr)
       arrays.x = copy, spreads = time([&] { depth_.spread(device.stream, given.x, copy); });
     if (given.dx != nullptr) {
@@ -305,7 +310,8 @@ void Passes::choose_data(Device& device, const Arrays& arrays, float moves, Scra
 void Passes::reserve(Device& device, const Arrays& arrays) const {
   const auto take = [&](Stream& stream, const VolumePassPtr& own) {
     if (own != nullptr) raise(stream.workspace_bytes, own->workspace_bytes());
-    raise(stream.plane_bytes, own != nullptr ? own->filter_bytes() : depth_.bytes());
+    raise(stream.plane_bytes,
+          own != nullptr ? own->filter_bytes() : depth_.bytes() + depth_.filter_bytes(filter_pixels()));
   };
   if (arrays.forward()) take(device.main, by_.forward_volume);
   if (arrays.weights()) take(device.side, by_.weights_volume);
@@ -319,13 +325,25 @@ const void* Passes::in_planes(const Stream& stream, const void* x) const {
   return stream.planes;
 }
 
+// The planes of a batch are a multiple of 16 bytes where filters have a copy.
+void* Passes::padded_filters(const Stream& stream) const {
+  return static_cast<char*>(stream.planes) + depth_.bytes();
+}
+
+const void* Passes::with_zeros(const Stream& stream, const void* w) const {
+  if (!depth_.pads()) return w;
+  depth_.pad_filters(stream.stream, w, padded_filters(stream), filter_pixels());
+  return padded_filters(stream);
+}
+
 void Passes::forward(Device& device, const void* volume, const void* w, void* y, Into into) const {
   if (by_.forward_volume != nullptr) return by_.forward_volume->run(device.main, {volume, w, y});
   const void* const x = in_planes(device.main, volume);
   if (by_.forward_product)
     return check(products_->forward.run(device.main, *by_.forward_product, {w, x, y}, prior(into)), name_);
-  check(cudnnConvolutionForward(device.main.dnn, &kOne, x_, x, w_, w, conv_, by_.forward,
-                                device.main.workspace, device.main.workspace_bytes, &prior(into), y_, y),
+  check(cudnnConvolutionForward(device.main.dnn, &kOne, x_, x, w_, with_zeros(device.main, w), conv_,
+                                by_.forward, device.main.workspace, device.main.workspace_bytes, &prior(into),
+                                y_, y),
         name_);
 }
 
@@ -334,9 +352,11 @@ void Passes::weights(const Stream& stream, const void* volume, const void* dy, v
   const void* const x = in_planes(stream, volume);
   if (by_.weights_product)
     return check(products_->weights.run(stream, *by_.weights_product, {x, dy, dw}, prior(into)), name_);
+  void* const to = depth_.pads() ? padded_filters(stream) : dw;
   check(cudnnConvolutionBackwardFilter(stream.dnn, &kOne, x_, x, y_, dy, conv_, by_.weights, stream.workspace,
-                                       stream.workspace_bytes, &prior(into), w_, dw),
+                                       stream.workspace_bytes, &prior(into), w_, to),
         name_);
+  if (depth_.pads()) depth_.unpad_filters(stream.stream, to, dw, filter_pixels());
 }
 
 void Passes::data(Device& device, const void* w, const void* dy, void* dx, Into into) const {
@@ -349,10 +369,10 @@ void Passes::data(Device& device, const void* w, const void* dy, void* dx, Into 
 void Passes::data_of_images(Device& device, const void* w, const void* dy, void* dx, Into into) const {
   if (by_.data_product)
     return check(products_->data.run(device.main, *by_.data_product, {w, dy, dx}, prior(into)), name_);
-  check(
-      cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, dy, conv_, by_.data,
-                                   device.main.workspace, device.main.workspace_bytes, &prior(into), x_, dx),
-      name_);
+  check(cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, with_zeros(device.main, w), y_, dy, conv_,
+                                     by_.data, device.main.workspace, device.main.workspace_bytes,
+                                     &prior(into), x_, dx),
+        name_);
 }
 
 }  // namespace dlrun::cuda

@@ -57,6 +57,12 @@ class Passes {
   using VolumePassPtr = std::shared_ptr<const VolumePass>;
 
   const void* in_planes(const Stream& stream, const void* x) const;
+  // Behind the planes, where filters need a copy.
+  void* padded_filters(const Stream& stream) const;
+  const void* with_zeros(const Stream& stream, const void* w) const;
+  std::int64_t filter_pixels() const {
+    return geometry_.channels * geometry_.window * geometry_.window_width;
+  }
   void data_of_images(Device& device, const void* w, const void* dy, void* dx, Into into) const;
   void describe(Device& device, const Geometry& geometry);
   void describe_products(const Device& device, const Geometry& geometry);
