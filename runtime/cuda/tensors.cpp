@@ -87,6 +87,11 @@ void CudaTensors::move(std::size_t from, std::size_t to) {
   }
 }
 
+void CudaTensors::move_bias(std::size_t from, std::size_t to) {
+  for (Use& use : uses_)
+    if (use.node == from && use.at == &DlrunCudaNode::bias) use.node = to;
+}
+
 void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {
   layout_.finish(*options.optimizer.traits, options.bucket_bytes,
                  options.average ? StateLayout::Averages::kept : StateLayout::Averages::none,

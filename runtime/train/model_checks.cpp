@@ -2,6 +2,7 @@
 #include "runtime/train/model_checks.hpp"
 
 #include "runtime/models/models.hpp"
+#include "runtime/train/gpu_decoder.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -91,6 +92,8 @@ Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
 
 Result<void> check_model_settings(const TrainSpec& spec, const ModelRank& rank) {
   if (spec.device == TrainSpec::Device::cuda) TRY(check_gpu_settings(spec, rank));
+  if (spec.device == TrainSpec::Device::cpu && spec.decoding.by == DecodeOptions::By::device)
+    return fail(needs_gpu());
   if (!rank.tensor.alone()) TRY(check_tensor_settings(spec));
   return rank.stage.alone() ? Result<void>{} : check_pipeline_settings(spec);
 }

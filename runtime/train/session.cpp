@@ -325,6 +325,7 @@ class Session {
     for (const std::string& found : prepared_.data.notes) reporter_->note(found);
     if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
+    if (spec_.decoding.decoder) reporter_->note("JPEGs are decoded by the engines of the GPU, by nvJPEG");
     if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
     if (prepared_.groups.pipeline() != nullptr) reporter_->note(TRY(stages_text()));
     return {};

@@ -122,6 +122,7 @@ Settings settings_of(const TrainSpec& spec) {
   out["data.centre-crop"] = spec.decoding.evaluation.centre_crop
                                 ? fmt::format("{}", *spec.decoding.evaluation.centre_crop)
                                 : "none";
+  out["data.decode"] = spec.decoding.by == DecodeOptions::By::device ? "nvjpeg" : "cpu";
   out["stop-at.accuracy"] = spec.stop_at_accuracy ? fmt::format("{}", *spec.stop_at_accuracy) : "none";
   out["stop-at.loss"] = spec.stop_at_loss ? fmt::format("{}", *spec.stop_at_loss) : "none";
   return out;

@@ -15,6 +15,7 @@
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
+#include "runtime/train/gpu_decoder.hpp"
 #include "runtime/train/model_checks.hpp"
 #include "runtime/train/stage_agreement.hpp"
 #include "runtime/train/sync_section.hpp"
@@ -264,6 +265,8 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   for (const Dataset* part : {&out.data.train, &out.data.test}) TRY(check_label_targets(spec, *part));
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
   TRY(std::move(connected));
+  if (spec.decoding.by == DecodeOptions::By::device)
+    spec.decoding.decoder = TRY(make_gpu_decoder(out.device, shape));
   TRY(out.groups.connect(*out.comm, place.groups));
   if (out.comm->rank() == place.rank || out.comm->elastic() != nullptr) return {};
   // Started by something that does not say which rank this is: only now is it known.

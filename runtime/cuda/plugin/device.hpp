@@ -109,12 +109,15 @@ struct Rows {
   }
 };
 
+class VolumePass;
+
 // What was chosen for the passes of a convolution.
 struct Algorithms {
   cudnnConvolutionFwdAlgo_t forward{};
   cudnnConvolutionBwdFilterAlgo_t weights{};
   cudnnConvolutionBwdDataAlgo_t data{};
   std::optional<cublasLtMatmulAlgo_t> forward_product, weights_product, data_product;  // in place of those
+  std::shared_ptr<const VolumePass> forward_volume, weights_volume, data_volume;       // in place of all
 };
 
 // A stream with what libraries need to work on it.
