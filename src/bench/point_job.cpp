@@ -23,14 +23,14 @@ Result<plan::JobSpec> with(const job::Request& whole, const std::vector<Override
   return plan::override_job(base, whole.sources, overrides);
 }
 
-// Not those of other roles behind them, as parameter servers.
-int ranks_that_train(const plan::Plan& plan) {
+}  // namespace
+
+int ranks_of_point(const plan::Plan& plan) {
+  if (plan.framework != "builtin") return plan.world_size();
   return static_cast<int>(std::count_if(plan.ranks.begin(), plan.ranks.end(), [&](const auto& rank) {
     return rank.role == plan.ranks.front().role;
   }));
 }
-
-}  // namespace
 
 Result<job::Prepared> plan_point(const job::Request& whole, const plan::BenchPoint& point,
                                  const std::filesystem::path& folder) {
@@ -43,7 +43,7 @@ Result<job::Prepared> plan_point(const job::Request& whole, const plan::BenchPoi
   request.run_directory = folder / "run";
   const Instant now = SystemClock().now();
   job::Prepared out = TRY(job::prepare(request, now));
-  const auto batch = TRY(global_batch_of(point, out.spec, ranks_that_train(out.plan)));
+  const auto batch = TRY(global_batch_of(point, out.spec, ranks_of_point(out.plan)));
   if (!batch) return out;
   overrides.push_back(*batch);
   request.spec = TRY(with(whole, overrides));
