@@ -164,6 +164,11 @@ Result<void> HostCollectives::receive(std::span<std::byte> data, int from) {
       [=, this]() -> Result<void> { return link_.wait(TRY(link_.receive_start(data, from))); });
 }
 
+Result<void> HostCollectives::exchange_start(std::function<Result<void>(Transport& link)> exchange) {
+  thread_.post([this, exchange = std::move(exchange)] { return exchange(link_); });
+  return {};
+}
+
 Result<void> HostCollectives::check_rank(int rank) const {
   if (rank >= 0 && rank < size()) return {};
   return fail(ErrorKind::internal, "rank {} is out of range [0, {}]", rank, size() - 1);

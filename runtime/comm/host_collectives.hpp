@@ -56,6 +56,7 @@ class HostCollectives {
   Result<void> barrier();
   Result<void> send(std::span<const std::byte> data, int to);
   Result<void> receive(std::span<std::byte> data, int from);
+  Result<void> exchange_start(std::function<Result<void>(Transport& link)> exchange);
 
  private:
   struct Deferred {

@@ -49,6 +49,9 @@ class HostCommunicator : public Communicator {
   Result<void> receive(std::span<std::byte> data, int from) override {
     return collectives_->receive(data, from);
   }
+  Result<void> exchange_start(Exchange exchange) override {
+    return collectives_->exchange_start(std::move(exchange));
+  }
   Result<std::unique_ptr<Communicator>> split(int color, int key) override;
   void set_trace(Trace& trace) override { collectives_->set_trace(trace); }
 

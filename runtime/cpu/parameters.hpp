@@ -76,6 +76,10 @@ class Parameters {
   void update(const UpdateStep& step, std::size_t bucket, std::span<const double> sums);
   std::span<float> values() const { return {reinterpret_cast<float*>(values_.data()), layout_.floats()}; }
   void values_changed() { stale_ = true; }
+  // One tensor of it of all parameters, where it is not divided.
+  std::span<float> state(std::size_t slot) const {
+    return {reinterpret_cast<float*>(state_[slot].data()), layout_.state_floats()};
+  }
   std::size_t state_bytes() const;
 
   const StateLayout& layout() const { return layout_; }

@@ -23,7 +23,8 @@ class GraphOnGpu final : public CudaEngine,
                          private LanguageEngine,
                          private DeviceReducing,
                          private DeviceAccumulating,
-                         private DeviceStatistics {
+                         private DeviceStatistics,
+                         private ServedEngine {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
       : library_(library),
@@ -253,6 +254,8 @@ class GraphOnGpu final : public CudaEngine,
     return {};
   }
 
+  ServedEngine* served() override { return options_.state_part ? nullptr : this; }
+
   std::uint64_t plan_hash() const override { return runtime::plan_hash(graph_, options_, layout()); }
   Result<std::vector<OperatorTime>> profile() override {
     std::vector<float> times(2 * plan_.nodes.size() + 3);
@@ -263,6 +266,30 @@ class GraphOnGpu final : public CudaEngine,
   std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
 
  private:
+  Result<std::span<float>> weights() override {
+    weights_.resize(layout().floats());
+    TRY(move_from(DLRUN_CUDA_VALUES, 0, weights_));
+    return std::span(weights_);
+  }
+  Result<void> weights_changed() override { return move_to(DLRUN_CUDA_VALUES, 0, weights_); }
+  static DlrunCudaArena state_arena(std::size_t slot) {
+    return static_cast<DlrunCudaArena>(DLRUN_CUDA_STATE_0 + slot);
+  }
+  Result<void> read_state(std::size_t slot, std::size_t offset, std::span<float> out) const override {
+    return move_from(state_arena(slot), offset, out);
+  }
+  Result<void> write_state(std::size_t slot, std::size_t offset, std::span<const float> values) override {
+    return move_to(state_arena(slot), offset, values);
+  }
+  Result<void> move_from(DlrunCudaArena arena, std::size_t offset, std::span<float> out) const {
+    if (library_.table().read(engine_, arena, offset, out.size(), out.data()) == 0) return {};
+    return fail(failure_or("what a GPU has of the weights or of their state cannot be read"));
+  }
+  Result<void> move_to(DlrunCudaArena arena, std::size_t offset, std::span<const float> values) const {
+    if (library_.table().write(engine_, arena, offset, values.size(), values.data()) == 0) return {};
+    return fail(failure_or("a GPU does not take weights or their state"));
+  }
+
   static DlrunCudaPrecision precision_of(Precision precision) {
     if (precision == Precision::tf32) return DLRUN_CUDA_TF32;
     return precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32;
@@ -456,6 +483,7 @@ class GraphOnGpu final : public CudaEngine,
   std::size_t kept_ = 0;  // batches of the step that what sums has
   DlrunCudaStatistics statistics_ = DLRUN_CUDA_STATISTICS_UPDATED;
   std::vector<std::byte> lost_rows_;
+  std::vector<float> weights_;  // on their way from processes that update them
   std::optional<Error> failure_;
 };
 

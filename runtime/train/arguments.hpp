@@ -18,6 +18,7 @@ struct Arguments {
   // Where the job is only checked: the ranks that it will have, those of each of its tensor groups, and the
   // stages of its pipelines.
   std::optional<int> ranks, tensor_ranks, stages;
+  std::optional<int> servers;  // parameter servers of their own, besides the ranks
   ModelRank model() const { return first_of(tensor_ranks.value_or(1), stages.value_or(1)); }
   int ranks_of_model() const { return tensor_ranks.value_or(1) * stages.value_or(1); }
 };

@@ -17,6 +17,7 @@
 #include "runtime/models/models.hpp"
 #include "runtime/train/gpu_decoder.hpp"
 #include "runtime/train/model_checks.hpp"
+#include "runtime/train/servers/server_roles.hpp"
 #include "runtime/train/stage_agreement.hpp"
 #include "runtime/train/sync_section.hpp"
 #include "src/base/units.hpp"
@@ -43,8 +44,9 @@ Result<void> check_label_targets(const TrainSpec& spec, const Dataset& data) {
 }
 
 // How many there are before they have met; where nothing tells, more than one. One's gradients stay where
-// they are.
+// they are, unless servers need them.
 int ranks_of(const Environment& environment) {
+  if (environment.find("DLRUN_SERVERS")) return 2;
   const auto backend = choose_backend(environment);
   if (backend && *backend == Backend::one_rank) return 1;
   const auto ranks = parse_integer(environment.get("DLRUN_SIZE", "2"), 1, 1 << 30);
@@ -184,10 +186,13 @@ struct Facts {
 }  // namespace
 
 std::uint64_t job_checksum(const TrainSpec& spec, const ModelRank& rank) {
-  const std::string servers = spec.parameter_server
-                                  ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
-                                                spec.parameter_server->servers.value_or(0))
-                                  : "none";
+  const std::string servers =
+      spec.parameter_server
+          ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
+                        spec.parameter_server->servers.value_or(0)) +
+                (spec.parameter_server->staleness == 0 ? std::string()
+                                                       : fmt::format(" {}", spec.parameter_server->staleness))
+          : "none";
   const std::string init = spec.init_from ? fmt::format("{} {}", spec.init_from->file.string(),
                                                         fmt::join(spec.init_from->skip, " "))
                                           : std::string("none");
@@ -227,6 +232,9 @@ namespace {
 
 Result<void> connect(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
   out.comm = TRY(make_communicator(environment, spec.allreduce.choice));
+  if (TRY(server_roles_of(environment)).servers == 0) return {};
+  out.world = std::move(out.comm);
+  out.comm = TRY(out.world->split(0, out.world->rank()));
   return {};
 }
 

@@ -248,6 +248,10 @@ Result<ParameterServerSpec> read_parameter_server_section(const Node& node, cons
                               Placement::split}[TRY(fields.choice_or("placement", 1, names))];
   if (fields.find("servers") != nullptr)
     spec.servers = static_cast<int>(TRY(fields.integer_or("servers", 1, 1, 1 << 20)));
+  spec.staleness = static_cast<int>(TRY(fields.integer_or("staleness", 0, 0, 1'000'000)));
+  static const std::vector<std::string> sums = {"auto", "on", "off"};
+  spec.node_sum = static_cast<ParameterServerSpec::NodeSum>(TRY(fields.choice_or("node-sum", 0, sums)));
+  for (const auto& [name, value] : node.entries) spec.where[name] = value.source;
   TRY(fields.finish());
   return spec;
 }
@@ -463,6 +467,7 @@ Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
 
 Result<void> read_train(const Node& node, TrainSpec& out) {
   Fields fields = TRY(Fields::of(node, "train"));
+  for (const auto& [name, value] : node.entries) out.where[name] = value.source;
   TRY(read_model(fields, out));
   TRY(read_init(fields, out));
   TRY(read_data_section(fields, out));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,8 +47,13 @@ struct ScheduleSpec {
 };
 
 struct ParameterServerSpec {
+  // Whether workers of one node add their gradients first, where servers are processes of their own.
+  enum class NodeSum { automatic, on, off };
   Placement placement = Placement::greedy;
-  std::optional<int> servers;  // one per rank unless it is set
+  std::optional<int> servers = {};  // on ranks: one per rank unless it is set
+  int staleness = 0;                // steps; above 0 only with servers of their own
+  NodeSum node_sum = NodeSum::automatic;
+  std::map<std::string, std::string> where = {};  // its keys, in the job file
 };
 
 struct AllreduceSpec {
@@ -132,7 +138,8 @@ struct TrainSpec {
   std::optional<EvaluateSpec> evaluate;  // of language models
   bool mllog = false;                    // lines of MLPerf's log
   CheckpointOptions checkpoint;
-  std::vector<std::string> warnings = {};  // of keys under an old name
+  std::vector<std::string> warnings = {};         // of keys under an old name
+  std::map<std::string, std::string> where = {};  // the keys of its section, in the job file
 
   bool has_target() const { return stop_at_accuracy || stop_at_loss; }
   std::string target_text() const;  // "stop-at.accuracy 0.9"

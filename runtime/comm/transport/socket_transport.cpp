@@ -64,12 +64,17 @@ Result<Transport::Ticket> SocketTransport::receive_start(std::span<std::byte> da
 }
 
 Result<void> SocketTransport::wait(Ticket ticket) {
+  return wait_any(std::span(&ticket, 1)).map([](std::size_t) {});
+}
+
+Result<std::size_t> SocketTransport::wait_any(std::span<const Ticket> tickets) {
   for (;;) {
-    const auto found = under_way_.find(static_cast<std::size_t>(ticket));
-    if (found == under_way_.end()) return fail(ErrorKind::internal, "a message was awaited twice");
-    if (found->second) {
+    for (std::size_t i = 0; i < tickets.size(); ++i) {
+      const auto found = under_way_.find(static_cast<std::size_t>(tickets[i]));
+      if (found == under_way_.end()) return fail(ErrorKind::internal, "a message was awaited twice");
+      if (!found->second) continue;
       under_way_.erase(found);
-      return {};
+      return i;
     }
     if (thread_.abandoned()) return fail(ErrorKind::lost, "a message was cancelled: this rank ends");
     if (TRY(move_all()) == Moved::no) rest();
