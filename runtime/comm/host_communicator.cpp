@@ -59,7 +59,7 @@ std::vector<int> HostCommunicator::whole_world(int ranks) {
 
 Result<void> HostCommunicator::sum_by_nodes(std::span<const std::uint64_t> node_of) {
   if (!collectives_->suits_nodes()) return {};
-  auto groups = node_groups_of(node_of, rank());
+  auto groups = node_groups_of(node_of, rank(), collectives_->choice().asked_by);
   if (!groups && !collectives_->choice().is_auto()) return tl::unexpected(std::move(groups).error());
   if (!groups || groups->inside.size() == 1 || groups->across.size() == 1) return {};
   const auto node = TRY(split(groups->inside.front(), rank()));
