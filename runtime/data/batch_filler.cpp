@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <sched.h>
-
+#include "runtime/base/host_threads.hpp"
 #include "runtime/data/images/transform.hpp"
 
 namespace dlrun::runtime {
@@ -13,13 +12,6 @@ namespace {
 
 void scale_row(const std::uint8_t* in, std::size_t count, float scale, float shift, float* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i]) * scale + shift;
-}
-
-unsigned usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1U, std::thread::hardware_concurrency());
-  return std::max(1U, static_cast<unsigned>(CPU_COUNT(&set)));
 }
 
 }  // namespace
