@@ -34,7 +34,9 @@ BatchFiller::BatchFiller(const Dataset& data, const Conversion& conversion, cons
       number_scaling_{conversion.scale, conversion.transform, conversion.mean, conversion.std_dev},
       evaluation_(decoding.evaluation) {
   if (!data.numbers) meaning_ = input_scaling_of(conversion, static_cast<std::size_t>(data.shape.channels));
-  if (!data.encoded && !data.numbers) return;
+  answers_alone_ =
+      decoding.rows == DecodeOptions::Rows::answers && !data.tokens && data.damaged == Damaged::refused;
+  if ((!data.encoded && !data.numbers) || answers_alone_) return;
   const std::size_t row_bytes = data.pixels_per_sample() * (data.numbers ? sizeof(float) : 1);
   const DecodeAhead::Size size{.rows = decoding.memory / row_bytes,
                                .row_bytes = row_bytes,
@@ -99,6 +101,7 @@ void BatchFiller::fill_row(std::uint64_t sample, const std::optional<Augmentatio
 std::uint64_t BatchFiller::fill(std::uint64_t count,
                                 const std::function<std::uint64_t(std::uint64_t)>& sample,
                                 std::optional<AugmentationKey> key, const Rows& rows) const {
+  if (answers_alone_) return fill_answers(count, sample, key, rows);
   if (data_.encoded || data_.numbers) return fill_encoded(count, sample, key, rows);
   if (data_.tokens) return fill_tokens(count, sample, rows);
   for (std::size_t i = 0; i < rows.labels.size(); ++i) {
@@ -186,6 +189,23 @@ bool BatchFiller::fill_decoded(const RowKey& key, const Rows& rows, std::size_t 
   for (std::size_t c = 0; c < meaning_.scale.size(); ++c)
     scale_row(to.data() + c * plane, plane, meaning_.scale[c], meaning_.shift[c], out + c * plane);
   return sound;
+}
+
+// What the first stage reads is not damaged, or the run ends there.
+std::uint64_t BatchFiller::fill_answers(std::uint64_t count,
+                                        const std::function<std::uint64_t(std::uint64_t)>& sample,
+                                        const std::optional<AugmentationKey>& key, const Rows& rows) const {
+  for (std::size_t i = 0; i < rows.labels.size(); ++i) {
+    rows.labels[i] = -1;
+    if (i >= count) continue;
+    const std::uint64_t which = sample(i);
+    put_answer(which, rows, i);
+    if (!mixup_ || !key) continue;
+    const Mixture mixture = mixture_of(*mixup_, {*key, which});
+    rows.own_weights[i] = mixture.weight;
+    rows.other_labels[i] = static_cast<std::int32_t>(data_.labels[mixture.other]);
+  }
+  return count;
 }
 
 // Rows that do not count repeat one that is there already: nothing is decoded for them.

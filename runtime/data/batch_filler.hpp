@@ -30,6 +30,10 @@ struct DecodeOptions {
   Evaluation evaluation = {};
   std::uint64_t memory = std::uint64_t{512} << 20;  // of rows that are decoded ahead of the step
   std::optional<unsigned> workers = {};             // unset: one per processor that this rank may use
+  // answers: labels, targets and weights of mixtures alone, for a stage of a pipeline that does not read the
+  // samples themselves. Where damaged ones are dropped, all is read: only then is it known which.
+  enum class Rows { whole, answers };
+  Rows rows = Rows::whole;
 };
 
 class BatchFiller {
@@ -82,6 +86,8 @@ class BatchFiller {
   bool fill_decoded(const RowKey& key, const Rows& rows, std::size_t row) const;
   std::uint64_t fill_encoded(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                              const std::optional<AugmentationKey>& key, const Rows& rows) const;
+  std::uint64_t fill_answers(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+                             const std::optional<AugmentationKey>& key, const Rows& rows) const;
   std::uint64_t fill_tokens(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                             const Rows& rows) const;
   void put_answer(std::uint64_t sample, const Rows& rows, std::size_t row) const;
@@ -99,6 +105,7 @@ class BatchFiller {
   mutable std::atomic<std::int64_t> damaged_ =
       -1;  // a sample; by the thread that fills, which may be another
   Evaluation evaluation_;
+  bool answers_alone_ = false;
   struct Damage {
     std::optional<Error> refused;
     std::vector<std::string> dropped;

@@ -263,6 +263,9 @@ class Session {
   }
 
   Result<Start> start_together() {
+    if (const Communicator* const pipeline = prepared_.groups.pipeline();
+        pipeline != nullptr && pipeline->rank() > 0)
+      spec_.decoding.rows = DecodeOptions::Rows::answers;
     TRY(check_agreement(spec_, prepared_));
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(say_where());
