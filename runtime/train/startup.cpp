@@ -50,8 +50,13 @@ int ranks_of(const Environment& environment) {
   return ranks ? static_cast<int>(*ranks) : 2;
 }
 
+// What does not fit the data has the place of the model.
 Result<Graph> build(const TrainSpec& spec, const InputShape& shape) {
-  return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+  auto out = spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+  return std::move(out).map_error([&spec](Error error) {
+    if (error.where.empty()) error.where = spec.model_where;
+    return error;
+  });
 }
 
 // Before the groups are connected.

@@ -2,6 +2,7 @@
 """Pipelines with started ranks: losses of one rank that accumulates as much, checkpoints that any other division loads, and what
 cannot be cut is refused before a rank starts."""
 import os
+import re
 
 import model_parallel
 import support
@@ -29,6 +30,15 @@ class PipelineParallel(model_parallel.ModelParallel):
         self.assert_alike(self.train("all", 8, 2, "--pipeline-parallel", "2", "--set", "train.optimizer.state=sharded", *over_tcp)[1],
                           self.train("data", 2, 1)[1])
 
+    def test_stages_begin_where_the_job_says(self):
+        cut = ("--set", "train.pipeline.cut=[model.layers.0.post_attention_layernorm]")
+        out, losses = self.stages("late", 2, 2, *cut)
+        evenly, whole = self.stages("evenly", 2, 2)[0], self.train("whole", 1, 1)[1]
+        self.assert_alike(losses, whole)
+        parameters = [re.search(r"stages with (\d+, \d+) parameters", text)[1] for text in (out, evenly)]
+        self.assertEqual(parameters[0], f"{257 * 32 + 32 + 4 * 32 * 32}, {32 + 3 * 48 * 32 + 32 + 257 * 32}")
+        self.assertNotEqual(*parameters)
+
     def test_a_training_goes_on_at_another_division(self):
         def train(run, ranks, tensor, stages, epochs, *more):
             self.train(run, ranks, tensor, "--pipeline-parallel", str(stages), "--set", f"train.epochs={epochs}", "--set", "checkpoint.dir=ckpt",
@@ -48,7 +58,9 @@ class PipelineParallel(model_parallel.ModelParallel):
             ("device: cpu", "device: cuda", "parallel.pipeline is above 1, which is not supported on GPUs so far"),
             ("clip-norm: 1.0", "shards: 4", "train.shards is set: sums of shards have no pipelines so far"),
             ("clip-norm: 1.0", "parameter-server: {}", "train.parameter-server is set"),
-            ("epochs: 1", "benchmark: {steps: 2}", "train.benchmark is set")), "--tasks-per-node", "2", "--pipeline-parallel", "2")
+            ("epochs: 1", "benchmark: {steps: 2}", r"job.yaml:11:\d+: parallel.pipeline is above 1, and train.benchmark is set"),
+            ("epochs: 1", "epochs: 1\n  pipeline: {cut: [model.layers.1]}", r"job.yaml:12:20: .*no layer 'model.layers.1'"),
+            ("epochs: 1", "epochs: 1\n  pipeline: {cut: [model.norm, lm_head]}", r"job.yaml:12:\d+: train.pipeline.cut makes 3 stages, and parallel.pipeline is 2")), "--tasks-per-node", "2", "--pipeline-parallel", "2")
         self.assert_refused((("epochs: 1", "epochs: 1", r"job.yaml:6:5: model 'tiny' cannot be cut into 16 stages with parameters"),),
                             "--tasks-per-node", "16", "--pipeline-parallel", "16")
 

@@ -36,6 +36,7 @@ struct Form {
   int accumulate = 1;
   dlrun::test::Addition addition = dlrun::test::Addition::by_rank;
   std::filesystem::path save = {}, load = {};  // the folder of checkpoints
+  std::vector<StageCut> cuts = {};
 };
 
 struct Trained {
@@ -71,10 +72,11 @@ class Rank {
     if (form_.state == OptimizerState::sharded)
       options.state_part = StatePart{ranks_.data, ranks_.data_ranks};
     options.stage_links = &groups_.links();
-    engine_ = TRY(compile(TRY(divided_graph({}, whole_, ranks_.model)), options));
-    if (!form_.load.empty()) TRY(load_state());
     TrainSpec spec;
     spec.accumulate = form_.accumulate;
+    spec.cuts = form_.cuts;
+    engine_ = TRY(compile(TRY(divided_graph(spec, whole_, ranks_.model)), options));
+    if (!form_.load.empty()) TRY(load_state());
     auto gradients = TRY(
         GradientExchange::make(spec, *engine_, groups_.data(), {}, {groups_.tensor(), groups_.pipeline()}));
     for (std::uint64_t step = 0; step < form_.steps; ++step) TRY(take(step, gradients, out, lock));
