@@ -202,9 +202,12 @@ class Session {
       whole += elements_of(tensor.shape);
       here += tensor.elements();
     }
-    return fmt::format("tensor groups of {} ranks: {} of the {}'s {} parameters on rank 0",
+    return fmt::format("tensor groups of {} ranks: {} of the {}'s {} parameters on rank 0{}",
                        prepared_.groups.ranks(), here,
-                       prepared_.groups.pipeline() == nullptr ? "model" : "stage", whole);
+                       prepared_.groups.pipeline() == nullptr ? "model" : "stage", whole,
+                       prepared_.groups.model_rank().tensor.slices()
+                           ? ", and a slice of the positions between divided layers"
+                           : "");
   }
 
   // All ranks call it. How evenly the model is cut, and what its stages wait at least.

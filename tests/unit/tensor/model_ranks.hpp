@@ -36,6 +36,7 @@ struct Form {
   int accumulate = 1;
   dlrun::test::Addition addition = dlrun::test::Addition::by_rank;
   std::filesystem::path save = {}, load = {};  // the folder of checkpoints
+  SequenceParallel sequence = SequenceParallel::off;
   std::vector<StageCut> cuts = {};
 };
 
@@ -58,7 +59,7 @@ class Rank {
   Rank(const Graph& whole, const Form& form, Communicator& world)
       : whole_(whole), form_(form), world_(world) {
     const int rank = world.rank() / form.tensor;  // as Megatron-LM numbers them
-    ranks_ = {{{world.rank() % form.tensor, form.tensor}, {rank / form.data, form.pipeline}},
+    ranks_ = {{{world.rank() % form.tensor, form.tensor, form.sequence}, {rank / form.data, form.pipeline}},
               rank % form.data,
               form.data};
   }
