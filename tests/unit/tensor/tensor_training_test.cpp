@@ -33,6 +33,11 @@ TEST_CASE("with slices of the positions between divided layers, too") {
   check_equal(llama_like(), {.tensor = 2, .data = 2, .accumulate = 2, .sequence = kOn});
   check_equal(gpt_like(39), {.tensor = 2, .data = 2, .state = OptimizerState::sharded, .sequence = kOn});
   check_equal(gpt_like(40, ", dropout: 0.1"), {.tensor = 2, .pipeline = 2, .accumulate = 3, .sequence = kOn});
+  const Graph undivided_layers = graph_of(
+      "loss: vocabulary\nlayers: [{embedding: 16}, {linear: 16}, gelu, {dropout: 0.2}, {linear: 32, split: "
+      "columns}, gelu, {linear: 16, split: rows}, layer-norm]",
+      token_sequences(8, 40));
+  check_equal(undivided_layers, {.tensor = 2, .data = 2, .sequence = kOn});
   if (can_compute(Precision::bf16))
     check_equal(llama_like(), {.tensor = 2, .precision = Precision::bf16, .sequence = kOn});
 }
