@@ -252,13 +252,13 @@ Result<std::size_t> place_before(const Graph& graph, const std::vector<std::size
 Result<std::vector<std::size_t>> places_of_cuts(const Graph& fused, std::span<const StageCut> cuts) {
   const std::vector<std::size_t> possible = possible_places(fused);
   std::vector<std::size_t> out;
-  for (const StageCut& cut : cuts) {
-    const std::size_t place = TRY(place_before(fused, possible, cut));
-    if (!out.empty() && place <= out.back())
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    const std::size_t place = TRY(place_before(fused, possible, cuts[i]));
+    if (i > 0 && place <= out.back())
       return fail(Error{.kind = ErrorKind::input,
                         .what = fmt::format("train.pipeline.cut: layer '{}' is not behind '{}' in model '{}'",
-                                            cut.layer, (&cut)[-1].layer, fused.model),
-                        .where = cut.where,
+                                            cuts[i].layer, cuts[i - 1].layer, fused.model),
+                        .where = cuts[i].where,
                         .hint = "name the first layer of each stage but the first, in the model's order"});
     out.push_back(place);
   }

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Pipelines with started ranks: losses of one rank that accumulates as much, checkpoints that any other division loads, and what
 cannot be cut is refused before a rank starts."""
+import json
 import os
 import re
 
+import images_test
 import model_parallel
 import support
 
@@ -38,6 +40,19 @@ class PipelineParallel(model_parallel.ModelParallel):
         parameters = [re.search(r"stages with (\d+, \d+) parameters", text)[1] for text in (out, evenly)]
         self.assertEqual(parameters[0], f"{257 * 32 + 32 + 4 * 32 * 32}, {32 + 3 * 48 * 32 + 32 + 257 * 32}")
         self.assertNotEqual(*parameters)
+
+    def test_stages_behind_the_first_have_the_labels_of_images_that_they_do_not_decode(self):
+        self.environment["OMP_NUM_THREADS"] = "1"
+        images_test.make_photos(os.path.join(self.folder, "photos"))
+        lines = []
+        for stages in (1, 2):
+            job = images_test.JOB.format(data="format: images, dir: photos, memory: 1KiB", checkpoint=f"ckpt-{stages}")
+            self.job = self.write("job.yaml", job.replace("batch: 16\n  epochs: 6", "batch: 8\n  accumulate: 2\n  mixup: 0.2\n  epochs: 2\n  device: cpu"))
+            self.stages(f"photos-{stages}", stages, stages)
+            found = [json.loads(line) for line in self.read(f"photos-{stages}/metrics.jsonl").splitlines()]
+            lines.append([line[key] for key in ("loss", "test_loss") for line in found if key in line])
+        self.assertEqual(*lines)
+        self.assertGreater(len(lines[0]), 4)
 
     def test_a_training_goes_on_at_another_division(self):
         def train(run, ranks, tensor, stages, epochs, *more):
