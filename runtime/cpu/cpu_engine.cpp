@@ -134,6 +134,7 @@ class CompiledEngine final : public CpuEngine,
                  [&] { return node ? fmt::format("{} {}", name_of(*node), phase) : std::string(phase); });
   }
   void finalize_gradient(std::size_t node);
+  void restore_inputs(std::size_t node, const Run& run);
   Result<void> generate(std::span<float> images) override;
 
   Plan plan_;
@@ -228,8 +229,16 @@ void CompiledEngine::forward_pass(const Run& run) {
         "forward", [&] { operators_[node]->forward(run); }, node);
 }
 
+void CompiledEngine::restore_inputs(std::size_t node, const Run& run) {
+  for (const Value input : plan_.graph().nodes[node].inputs)
+    if (plan_.is_restored_for(node, input))
+      timed(
+          "restore", [&] { operators_[input.get()]->restore(run); }, input.get());
+}
+
 BatchResult CompiledEngine::backward_pass(const Run& run, const std::function<void(std::size_t)>& on_bucket) {
   for (std::size_t node = operators_.size(); node-- > 0;) {
+    restore_inputs(node, run);
     timed(
         "finalize", [&] { finalize_gradient(node); }, node);
     timed(
@@ -314,6 +323,7 @@ std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
     note(node, "forward", true);
   }
   for (std::size_t node = operators_.size(); node-- > 0;) {
+    restore_inputs(node, run);
     finalize_gradient(node);
     note(node, "finalize", false);
     operators_[node]->backward_weights(run);

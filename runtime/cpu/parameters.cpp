@@ -97,7 +97,8 @@ void Parameters::declare_layout() {
                                   .constant = parameter.constant,
                                   .of = parameter.of,
                                   .cuts = cuts_of(whole_path(parameter), parameter.shape),
-                                  .weights = parameter.weights});
+                                  .weights = parameter.weights,
+                                  .gradient = parameter.gradient_of});
   for (const Statistic& statistic : statistics_)
     layout_.declare(StatisticSpec{statistic.name, statistic.elements, statistic.constant});
 }

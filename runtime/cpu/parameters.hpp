@@ -40,7 +40,8 @@ struct Parameter {
   bool frozen = false;                             // stays as it is
   bool decays = true;                              // has the step's weight decay
   GradientStart gradient_start = GradientStart::own;
-  Weights weights = Weights::own;  // or tied
+  Weights weights = Weights::own;              // or tied
+  GradientOf gradient_of = GradientOf::whole;  // or term
 };
 
 struct Statistic {

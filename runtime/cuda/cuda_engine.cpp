@@ -245,8 +245,13 @@ class GraphOnGpu final : public CudaEngine,
     return {};
   }
   Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
+    std::vector<float> there;
+    return write_through(index, values, there);
+  }
+  // `there`: memory to be used again, so that no page of it is new each time.
+  Result<void> write_through(std::size_t index, std::span<const float> values, std::vector<float>& there) {
     TRY(layout().check_size(index, values.size()));
-    std::vector<float> there(values.size());
+    there.resize(values.size());
     to_device(order_of(index), values, there);
     if (library_.table().write(engine_, arena_of(index), layout().place(index).offset, there.size(),
                                there.data()) != 0)
@@ -438,11 +443,12 @@ class GraphOnGpu final : public CudaEngine,
   }
 
   Result<void> initialise() {
+    std::vector<float> values, there;
     for (std::size_t index = 0; index < tensors().size(); ++index) {
       if (layout().place(index).arena == TensorPlace::Arena::state) continue;  // zero already
-      std::vector<float> values(tensors()[index].elements());
+      values.resize(tensors()[index].elements());
       layout().first_values(index, options_.seed, values);
-      TRY(write_tensor(index, values));
+      TRY(write_through(index, values, there));
     }
     return {};
   }

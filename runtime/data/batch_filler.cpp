@@ -5,8 +5,7 @@
 #include <climits>
 #include <utility>
 
-#include <sched.h>
-
+#include "runtime/base/host_threads.hpp"
 #include "runtime/data/images/jpeg_header.hpp"
 
 namespace dlrun::runtime {
@@ -20,13 +19,6 @@ void scale_row(const std::uint8_t* in, std::size_t count, float scale, float shi
 
 std::optional<SampleKey> drawn_of(const RowKey& key) {
   return key.of ? std::optional(SampleKey{*key.of, key.sample}) : std::nullopt;
-}
-
-unsigned usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1U, std::thread::hardware_concurrency());
-  return std::max(1U, static_cast<unsigned>(CPU_COUNT(&set)));
 }
 
 }  // namespace
@@ -50,7 +42,9 @@ BatchFiller::BatchFiller(const Dataset& data, const Conversion& conversion, cons
       evaluation_(decoding.evaluation),
       decoder_(data.encoded ? decoding.decoder : nullptr) {
   if (!data.numbers) meaning_ = input_scaling_of(conversion, static_cast<std::size_t>(data.shape.channels));
-  if (!data.encoded && !data.numbers) return;
+  answers_alone_ =
+      decoding.rows == DecodeOptions::Rows::answers && !data.tokens && data.damaged == Damaged::refused;
+  if ((!data.encoded && !data.numbers) || answers_alone_) return;
   const std::size_t row_bytes = data.pixels_per_sample() * (data.numbers ? sizeof(float) : 1);
   const DecodeAhead::Size size{
       .rows = decoding.memory / row_bytes,
@@ -122,6 +116,7 @@ void BatchFiller::fill_row(std::uint64_t sample, const std::optional<Augmentatio
 std::uint64_t BatchFiller::fill(std::uint64_t count,
                                 const std::function<std::uint64_t(std::uint64_t)>& sample,
                                 std::optional<AugmentationKey> key, const Rows& rows) const {
+  if (answers_alone_) return fill_answers(count, sample, key, rows);
   if (data_.encoded || data_.numbers) return fill_encoded(count, sample, key, rows);
   if (data_.tokens) return fill_tokens(count, sample, rows);
   for (std::size_t i = 0; i < rows.labels.size(); ++i) {
@@ -247,6 +242,23 @@ bool BatchFiller::fill_decoded(const RowKey& key, const Rows& rows, std::size_t 
   for (std::size_t c = 0; c < meaning_.scale.size(); ++c)
     scale_row(to.data() + c * plane, plane, meaning_.scale[c], meaning_.shift[c], out + c * plane);
   return sound;
+}
+
+// What the first stage reads is not damaged, or the run ends there.
+std::uint64_t BatchFiller::fill_answers(std::uint64_t count,
+                                        const std::function<std::uint64_t(std::uint64_t)>& sample,
+                                        const std::optional<AugmentationKey>& key, const Rows& rows) const {
+  for (std::size_t i = 0; i < rows.labels.size(); ++i) {
+    rows.labels[i] = -1;
+    if (i >= count) continue;
+    const std::uint64_t which = sample(i);
+    put_answer(which, rows, i);
+    if (!mixup_ || !key) continue;
+    const Mixture mixture = mixture_of(*mixup_, {*key, which});
+    rows.own_weights[i] = mixture.weight;
+    rows.other_labels[i] = static_cast<std::int32_t>(data_.labels[mixture.other]);
+  }
+  return count;
 }
 
 // Rows that do not count repeat one that is there already: nothing is decoded for them.

@@ -35,6 +35,10 @@ struct DecodeOptions {
   enum class By { processors, device };
   By by = By::processors;
   std::shared_ptr<BatchDecoder> decoder = {};  // that of a device, once it is there
+  // answers: labels, targets and weights of mixtures alone, for a stage of a pipeline that does not read the
+  // samples themselves. Where damaged ones are dropped, all is read: only then is it known which.
+  enum class Rows { whole, answers };
+  Rows rows = Rows::whole;
 };
 
 class BatchFiller {
@@ -89,6 +93,8 @@ class BatchFiller {
   bool fill_decoded(const RowKey& key, const Rows& rows, std::size_t row) const;
   std::uint64_t fill_encoded(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                              const std::optional<AugmentationKey>& key, const Rows& rows) const;
+  std::uint64_t fill_answers(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+                             const std::optional<AugmentationKey>& key, const Rows& rows) const;
   std::uint64_t fill_tokens(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                             const Rows& rows) const;
   void put_answer(std::uint64_t sample, const Rows& rows, std::size_t row) const;
@@ -106,6 +112,7 @@ class BatchFiller {
   mutable std::atomic<std::int64_t> damaged_ =
       -1;  // a sample; by the thread that fills, which may be another
   Evaluation evaluation_;
+  bool answers_alone_ = false;
   struct Damage {
     std::optional<Error> refused;
     std::vector<std::string> dropped;

@@ -34,7 +34,9 @@ struct Bucket {
 };
 
 // Where a parameter's gradient lies in the gradient arena, padding included.
-enum class GradientOf { whole, part };  // of a tensor that all ranks have, or of a tensor rank's part
+// Of a tensor that all ranks of a tensor group have (term: each has computed a term of it, from its positions
+// of the batch), or of a tensor rank's part.
+enum class GradientOf { whole, term, part };
 struct GradientSlice {
   std::string name;
   std::size_t offset = 0;  // floats

@@ -201,6 +201,14 @@ struct TensorCopy {};
 // The sum of what the ranks of the group have; its gradient is each term's.
 struct TensorSum {};
 
+// The borders of a region that a tensor group divides, where the values between such regions are slices of
+// the batch's positions (sequence parallelism: Korthikanti et al., "Reducing activation recomputation in
+// large transformer models", 2022). The slices of all ranks, one behind the other; backward gives this rank's
+// slice of the gradients' sum.
+struct TensorGather {};
+// This rank's slice of the sum of what the ranks have; backward gives the gradients of all slices.
+struct TensorScatter {};
+
 // The borders of a stage of a pipeline (graph/stages.hpp). What the stage before has sent; backward sends its
 // gradient there. The rows that a batch has, which the first stage reads, are filled here, too.
 struct StageInput {
@@ -248,7 +256,9 @@ struct StageOutput {};
   ROW(TensorCopy, tensor_copy)                       \
   ROW(TensorSum, tensor_sum)                         \
   ROW(StageInput, stage_input)                       \
-  ROW(StageOutput, stage_output)
+  ROW(StageOutput, stage_output)                     \
+  ROW(TensorGather, tensor_gather)                   \
+  ROW(TensorScatter, tensor_scatter)
 
 namespace detail {
 template <class Before, class... Listed>

@@ -19,7 +19,8 @@ struct Arguments {
   // stages of its pipelines.
   std::optional<int> ranks, tensor_ranks, stages;
   std::optional<int> servers;  // parameter servers of their own, besides the ranks
-  ModelRank model() const { return first_of(tensor_ranks.value_or(1), stages.value_or(1)); }
+  SequenceParallel sequence = SequenceParallel::off;
+  ModelRank model() const { return first_of(tensor_ranks.value_or(1), stages.value_or(1), sequence); }
   int ranks_of_model() const { return tensor_ranks.value_or(1) * stages.value_or(1); }
 };
 

@@ -122,7 +122,7 @@ Result<double> GradientExchange::square_sum() const {
   double common = 0, own = 0;
   for (const GradientSlice& slice : engine_->gradient_slices()) {
     if (stages_ && !stages_->counts(slice)) continue;
-    const bool is_common = slice.of == GradientOf::whole && (tensor_ || has_all);
+    const bool is_common = slice.of != GradientOf::part && (tensor_ || has_all);
     const Bucket part = is_common || has_all ? Bucket{slice.offset, slice.length}
                                              : summed_part(*engine_, slice, comm_->rank());
     (is_common ? common : own) += square_sum_of(arena.subspan(part.offset, part.length));

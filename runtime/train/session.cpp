@@ -221,9 +221,12 @@ class Session {
       whole += elements_of(tensor.shape);
       here += tensor.elements();
     }
-    return fmt::format("tensor groups of {} ranks: {} of the {}'s {} parameters on rank 0",
+    return fmt::format("tensor groups of {} ranks: {} of the {}'s {} parameters on rank 0{}",
                        prepared_.groups.ranks(), here,
-                       prepared_.groups.pipeline() == nullptr ? "model" : "stage", whole);
+                       prepared_.groups.pipeline() == nullptr ? "model" : "stage", whole,
+                       prepared_.groups.model_rank().tensor.slices()
+                           ? ", and a slice of the positions between divided layers"
+                           : "");
   }
 
   // All ranks call it. How evenly the model is cut, and what its stages wait at least.
@@ -282,6 +285,9 @@ class Session {
   }
 
   Result<Start> start_together() {
+    if (const Communicator* const pipeline = prepared_.groups.pipeline();
+        pipeline != nullptr && pipeline->rank() > 0)
+      spec_.decoding.rows = DecodeOptions::Rows::answers;
     TRY(check_agreement(spec_, prepared_));
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(say_where());

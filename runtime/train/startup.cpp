@@ -53,8 +53,13 @@ int ranks_of(const Environment& environment) {
   return ranks ? static_cast<int>(*ranks) : 2;
 }
 
+// What does not fit the data has the place of the model.
 Result<Graph> build(const TrainSpec& spec, const InputShape& shape) {
-  return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+  auto out = spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+  return std::move(out).map_error([&spec](Error error) {
+    if (error.where.empty()) error.where = spec.model_where;
+    return error;
+  });
 }
 
 // Before the groups are connected.
@@ -72,7 +77,8 @@ Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
 
 // Small samples, of which a model accepts one whatever its data are.
 std::vector<InputShape> small_shapes(const DataSource& source, const ModelRank& rank) {
-  if (source.kind() == SampleKind::tokens) return {token_sequences(2, std::max(2, rank.tensor.parts))};
+  if (source.kind() == SampleKind::tokens)
+    return {token_sequences(rank.tensor.slices() ? rank.tensor.parts : 2, std::max(2, rank.tensor.parts))};
   std::vector<InputShape> out;
   if (source.channels() == 0) return out;  // the files alone tell
   for (const std::int64_t side : {28, 32, 224, 299})
@@ -205,7 +211,7 @@ std::uint64_t job_checksum(const TrainSpec& spec, const ModelRank& rank) {
       fmt::format("{} {} {} {} {}{}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing,
                   spec.ema.value_or(0), spec.mixup.value_or(0), in_parts ? " sharded" : "") +
       (spec.measure ? " " + spec.measure->text() : std::string()) +
-      (spec.sync ? " " + text_of(spec.sync) : std::string());
+      (spec.sync ? " " + text_of(spec.sync) : std::string()) + (rank.tensor.slices() ? " sequence" : "");
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", rank.tensor.parts,
                               rank.stage.stages, recipe, start, spec.batch, spec.epochs, spec.seed,
                               spec.optimizer.learning_rate, spec.optimizer.weight_decay,
@@ -323,12 +329,9 @@ Result<std::uint64_t> tensors_of_model(const PreparedTraining& prepared) {
 }
 
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared) {
-  const Communicator *const tensor = prepared.groups.tensor(), *const pipeline = prepared.groups.pipeline(),
-                            *const model = prepared.groups.model();
-  const ModelRank sizes =
-      first_of(tensor == nullptr ? 1 : tensor->size(), pipeline == nullptr ? 1 : pipeline->size());
-  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(), job_checksum(spec, sizes),
-                   model == nullptr ? 0 : model->rank()};
+  const Communicator* const model = prepared.groups.model();
+  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(),
+                   job_checksum(spec, prepared.groups.model_rank()), model == nullptr ? 0 : model->rank()};
   std::vector<Facts> all(static_cast<std::size_t>(prepared.comm->size()));
   TRY(prepared.comm->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {

@@ -14,6 +14,7 @@
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/data_format.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/graph/stages.hpp"
 #include "runtime/graph/target_measure.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/train/graph_checks.hpp"
@@ -53,7 +54,6 @@ struct ParameterServerSpec {
   std::optional<int> servers = {};  // on ranks: one per rank unless it is set
   int staleness = 0;                // steps; above 0 only with servers of their own
   NodeSum node_sum = NodeSum::automatic;
-  std::map<std::string, std::string> where = {};  // its keys, in the job file
 };
 
 struct AllreduceSpec {
@@ -104,6 +104,9 @@ struct TrainSpec {
   std::string model_where = {};     // in the job file
   std::optional<LayerList> layers;  // a model of the user's own
   std::string layers_json = {};     // the same, as the job file has it
+  std::vector<StageCut> cuts = {};  // where the stages of a pipeline begin; empty: where costs say
+  // Of the keys of train that the job file has ("optimizer.state"), where they stand.
+  std::map<std::string, std::string> places = {};
   std::optional<InitWeights> init_from;
   std::vector<std::string> freeze;              // patterns of names of parameters that stay as they are
   std::vector<ParameterPattern> patterns = {};  // those of freeze and no-decay, with their places
@@ -138,9 +141,11 @@ struct TrainSpec {
   std::optional<EvaluateSpec> evaluate;  // of language models
   bool mllog = false;                    // lines of MLPerf's log
   CheckpointOptions checkpoint;
-  std::vector<std::string> warnings = {};         // of keys under an old name
-  std::map<std::string, std::string> where = {};  // the keys of its section, in the job file
+  std::vector<std::string> warnings = {};  // of keys under an old name
 
+  /// The place of that key of train in the job file; of the section that it would be in where it is not
+  /// there.
+  std::string place_of(std::string key) const;
   bool has_target() const { return stop_at_accuracy || stop_at_loss; }
   std::string target_text() const;  // "stop-at.accuracy 0.9"
 };

@@ -128,6 +128,7 @@ struct OperatorTraits {
   // How values lie.
   bool takes_volume = false;    // reads the depth of one; others refuse it, but for those of any shape
   bool elementwise = false;     // takes any shape and leaves it
+  bool by_position = false;     // of sequences: does the same to each position by itself
   bool takes_vector = false;    // reads its input as one vector of numbers
   bool gives_vector = false;    // and so gives one
   bool flattens = false;        // does nothing but that: left out before what takes any shape

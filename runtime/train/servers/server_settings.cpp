@@ -10,11 +10,6 @@ struct Conflict {
   std::string key, what, hint;
 };
 
-std::string place_of(const std::map<std::string, std::string>& where, const std::string& key) {
-  const auto found = where.find(key);
-  return found == where.end() ? std::string() : found->second;
-}
-
 // What adds gradients in an order of its own, or has or changes the optimizer's state elsewhere.
 std::optional<Conflict> conflict_of(const TrainSpec& spec) {
   const std::string remove_roles = "remove roles.ps";
@@ -40,13 +35,13 @@ std::optional<Conflict> conflict_of(const TrainSpec& spec) {
 std::optional<Conflict> conflict_of_servers(const TrainSpec& spec, const ParameterServerSpec& servers) {
   const OptimizerTraits& optimizer = *spec.optimizer.optimizer.traits;
   if (servers.servers)
-    return Conflict{"servers",
+    return Conflict{"parameter-server.servers",
                     "train.parameter-server.servers is set, which counts servers that live on ranks",
                     "roles.ps.count is the number of servers of their own: keep one of the two"};
   if (optimizer.tensor_pass == nullptr && (servers.staleness == 0 || !spec.clip_norm)) return std::nullopt;
   if (servers.staleness > 0)
     return Conflict{
-        "staleness",
+        "parameter-server.staleness",
         optimizer.tensor_pass != nullptr
             ? fmt::format("train.parameter-server.staleness is above 0 and train.optimizer is {}, "
                           "which needs the norm of the sum of all gradients",
@@ -55,7 +50,7 @@ std::optional<Conflict> conflict_of_servers(const TrainSpec& spec, const Paramet
               "of the sum of all gradients",
         "set staleness to 0"};
   if (servers.placement == Placement::split)
-    return Conflict{"placement",
+    return Conflict{"parameter-server.placement",
                     fmt::format("train.parameter-server.placement is split, and train.optimizer is {}, which "
                                 "needs whole tensors",
                                 optimizer.name),
@@ -63,38 +58,38 @@ std::optional<Conflict> conflict_of_servers(const TrainSpec& spec, const Paramet
   return std::nullopt;
 }
 
-Result<void> refuse(const Conflict& conflict, const std::map<std::string, std::string>& where) {
+Result<void> refuse(const Conflict& conflict, const TrainSpec& spec) {
   return fail(Error{.kind = ErrorKind::input,
                     .what = conflict.what,
-                    .where = place_of(where, conflict.key),
+                    .where = spec.place_of(conflict.key),
                     .hint = conflict.hint});
 }
 
 // What only servers of their own can do.
-Result<void> check_servers_on_ranks(const ParameterServerSpec& spec) {
+Result<void> check_servers_on_ranks(const TrainSpec& spec) {
   const std::string hint = "add roles: {ps: {count: 2}} for servers of their own";
-  if (spec.staleness > 0)
-    return refuse(
-        {"staleness", "train.parameter-server.staleness is above 0, and the servers live on ranks", hint},
-        spec.where);
-  if (spec.node_sum != ParameterServerSpec::NodeSum::automatic)
-    return refuse({"node-sum", "train.parameter-server.node-sum is set, and the servers live on ranks", hint},
-                  spec.where);
+  if (spec.parameter_server->staleness > 0)
+    return refuse({"parameter-server.staleness",
+                   "train.parameter-server.staleness is above 0, and the servers live on ranks", hint},
+                  spec);
+  if (spec.parameter_server->node_sum != ParameterServerSpec::NodeSum::automatic)
+    return refuse({"parameter-server.node-sum",
+                   "train.parameter-server.node-sum is set, and the servers live on ranks", hint},
+                  spec);
   return {};
 }
 
 }  // namespace
 
 Result<void> use_server_processes(TrainSpec& spec, int servers) {
-  if (servers == 0)
-    return spec.parameter_server ? check_servers_on_ranks(*spec.parameter_server) : Result<void>{};
+  if (servers == 0) return spec.parameter_server ? check_servers_on_ranks(spec) : Result<void>{};
   if (auto conflict = conflict_of(spec)) {
     conflict->what = "roles.ps asks for parameter servers of their own, and " + conflict->what;
-    return refuse(*conflict, spec.where);
+    return refuse(*conflict, spec);
   }
   if (!spec.parameter_server) spec.parameter_server.emplace();
   const auto conflict = conflict_of_servers(spec, *spec.parameter_server);
-  return conflict ? refuse(*conflict, spec.parameter_server->where) : Result<void>{};
+  return conflict ? refuse(*conflict, spec) : Result<void>{};
 }
 
 }  // namespace dlrun::runtime

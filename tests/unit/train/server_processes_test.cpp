@@ -232,7 +232,7 @@ TEST_CASE("what servers of their own exclude is named, and so is what only they 
   const auto refused = [](int servers, const std::function<void(TrainSpec&)>& change) {
     TrainSpec spec;
     spec.model = "mnist-cnn";
-    spec.where = {{"shards", "job.yaml:7:3"}};
+    spec.places = {{"shards", "job.yaml:7:3"}};
     change(spec);
     const auto done = use_server_processes(spec, servers);
     return done ? std::string() : done.error().where + " " + done.error().what;
