@@ -220,7 +220,7 @@ class Head {
   void begin_joining(const HostsRequest& request);
   void ask_for_change();
   void apply_changes();
-  void has_left(NodeIndex node, const std::vector<Rank>& ranks);
+  void has_left(const std::string& host, const std::vector<Rank>& ranks);
   void has_joined(NodeIndex node, const std::vector<Rank>& ranks);
 
   // Nodes that join.

@@ -72,6 +72,10 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
 }
 
 // A node none of whose ranks is left is missed by nobody. It may answer again.
+  std::vector<Rank> missed = ranks;
+  if (regrouping_)
+    std::erase_if(missed,
+                  [&](Rank rank) { return !regrouping_->is_member(rank) || regrouping_->is_leaving(rank); });
 Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason) {
   std::vector<Rank> ranks;
   for (const plan::RankPlan& rank : plan().ranks)
@@ -81,7 +85,10 @@ Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason
   if (spared == Spared::no) return spared;
   if (was_to_leave) return fill_up(), spared;  // another one may be wanted, but never this one
   if (setup_ && !setup_->all_ready()) set_up(agent.node);
-  if (has_members(agent.host)) return spared;  // of another agent
+  if (has_members(agent.host)) {  // of another agent: the node may live
+    for (const Rank rank : missed) free_place(agent, rank);
+    return spared;
+  }
   refills_->forget(agent.host);
   std::erase_if(candidates_, [&](const Candidate& each) { return each.host == agent.host; });
   candidates_.push_back({.host = agent.host, .next_try = now_ + kBackAfter});
