@@ -135,6 +135,7 @@ class Session {
     reporter_.emplace(
         ControlChannel::open(environment_.get("DLRUN_CONTROL"), TRY(rank_of(environment_, comm))),
         comm.rank(), begin_);
+    reporter_->keep_for_result("device", prepared_.on_gpu == nullptr ? "cpu" : "cuda");
     const Start begun = joined ? TRY(join_later(*joined)) : TRY(begin_together());
     const Position start = begun.position;
     const std::optional<int> shards = begun.shards;
