@@ -1,5 +1,7 @@
 // See product_choice.hpp. The trial's arrays are freed behind it; where they have no room, the expected form
 // is taken.
+#include <algorithm>
+
 #include "runtime/cuda/plugin/product_choice.hpp"
 
 namespace dlrun::cuda {
@@ -120,6 +122,20 @@ std::size_t fastest_alike(Device& device, const Product& product, const Product:
   return best;
 }
 
+// A trial that has no room leaves the expected one.
+std::size_t number_of_choice(Device& device, const Product& product, const Product::Size& size, float prior,
+                             const std::vector<cublasLtMatmulHeuristicResult_t>& found) {
+  const double operations =
+      2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
+  if (device.by_shape || operations < kLeastOperations) return 0;
+  try {
+    return fastest_alike(device, product, size, prior, found);
+  } catch (const Failure&) {
+    cudaGetLastError();
+    return 0;
+  }
+}
+
 }  // namespace
 
 std::optional<cublasLtMatmulAlgo_t> choose_product(Device& device, const Product& product,
@@ -128,17 +144,11 @@ std::optional<cublasLtMatmulAlgo_t> choose_product(Device& device, const Product
   if (const auto known = device.products.find(key); known != device.products.end()) return known->second;
   const std::vector<cublasLtMatmulHeuristicResult_t> found = product.candidates(device.main, kCandidates);
   if (found.empty()) return std::nullopt;
-  std::size_t best = 0;
-  const double operations =
-      2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
-  if (!device.by_shape && operations >= kLeastOperations) try {
-      best = fastest_alike(device, product, size, prior, found);
-    } catch (const Failure&) {
-      cudaGetLastError();
-    }
-  device.main.workspace_bytes = std::max(device.main.workspace_bytes, found[best].workspaceSize);
-  device.products.emplace(key, found[best].algo);
-  return found[best].algo;
+  const cublasLtMatmulHeuristicResult_t& chosen =
+      found[number_of_choice(device, product, size, prior, found)];
+  device.main.workspace_bytes = std::max(device.main.workspace_bytes, chosen.workspaceSize);
+  device.products.emplace(key, chosen.algo);
+  return chosen.algo;
 }
 
 }  // namespace dlrun::cuda
