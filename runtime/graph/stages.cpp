@@ -10,6 +10,7 @@
 
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/operators/traits.hpp"
+#include "runtime/graph/roles.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::runtime {

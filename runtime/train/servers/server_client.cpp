@@ -69,8 +69,8 @@ Result<void> ServerClient::place(const TrainSpec& spec) {
   if (empty != loads_.end())
     return fail(
         Error{.kind = ErrorKind::input,
-              .what = fmt::format("roles.ps has {} servers, but the model has {} tensors to place on "
-                                  "them ({}): one would have nothing",
+              .what = fmt::format("roles.ps has {} servers, but the model has {} tensors or parts to "
+                                  "place on them ({}): one would have nothing",
                                   servers(), slices_.size(), name_of(spec.parameter_server->placement)),
               .hint = "use fewer servers, or train.parameter-server.placement: split"});
   for (const PlacedSlice& slice : slices_) {

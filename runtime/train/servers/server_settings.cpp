@@ -88,6 +88,7 @@ Result<void> use_server_processes(TrainSpec& spec, int servers) {
     return refuse(*conflict, spec);
   }
   if (!spec.parameter_server) spec.parameter_server.emplace();
+  spec.parameter_server->processes = servers;
   const auto conflict = conflict_of_servers(spec, *spec.parameter_server);
   return conflict ? refuse(*conflict, spec) : Result<void>{};
 }

@@ -223,8 +223,8 @@ TEST_CASE("more servers than tensors are refused with both numbers") {
     const auto client = ServerClient::make(spec, engine, {world, *group}, {});
     REQUIRE_FALSE(client.has_value());
     CHECK(client.error().what ==
-          "roles.ps has 3 servers, but the model has 2 tensors to place on them (greedy): one would have "
-          "nothing");
+          "roles.ps has 3 servers, but the model has 2 tensors or parts to place on them (greedy): one would "
+          "have nothing");
   });
 }
 
