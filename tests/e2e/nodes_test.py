@@ -121,7 +121,7 @@ class Nodes(support.Case):
         self.none_left()
 
     def test_agents_serve_pmix_to_one_attempt_after_another(self):
-        """In the first one a rank fails behind MPI, in the second one the others still wait for it in MPI_Init."""
+        """A rank fails after MPI_Finalize first, and then while the others wait for it in MPI_Init."""
         script = 'echo $PPID >agent-$DLRUN_ATTEMPT-$DLRUN_RANK; case $DLRUN_ATTEMPT-$DLRUN_RANK in 2-5) exit 3; esac; "$0" || exit 4; ' \
                  'case $DLRUN_ATTEMPT-$DLRUN_RANK in 1-5) exit 3; esac'
         code, out, err = self.many("--retries", "2", "--mpi", "pmix", "--framework", "mpi", "--", "sh", "-c", script, MPI + "openmpi")

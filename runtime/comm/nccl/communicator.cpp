@@ -114,12 +114,12 @@ NcclCommunicator::~NcclCommunicator() {
 
 Result<void> NcclCommunicator::allreduce(void* data, std::size_t count, DeviceNumber type, void* stream) {
   TRY(state());
-  return settle(nccl().allreduce(data, count, type, comm_, stream));
+  return complete(nccl().allreduce(data, count, type, comm_, stream));
 }
 
 Result<void> NcclCommunicator::reduce(float* data, std::size_t count, int root, void* stream) {
   TRY(state());
-  return settle(nccl().reduce(data, count, root, comm_, stream));
+  return complete(nccl().reduce(data, count, root, comm_, stream));
 }
 
 // NCCL's own collectives want parts of one length.
@@ -145,27 +145,27 @@ Result<void> NcclCommunicator::allgather(float* data, std::span<const std::size_
 Result<void> NcclCommunicator::reduce_scatter(const float* data, float* mine, std::size_t count,
                                               void* stream) {
   TRY(state());
-  return settle(nccl().reduce_scatter(data, mine, count, comm_, stream));
+  return complete(nccl().reduce_scatter(data, mine, count, comm_, stream));
 }
 
 Result<void> NcclCommunicator::allgather(const void* mine, void* all, std::size_t bytes, void* stream) {
   TRY(state());
-  return settle(nccl().allgather(mine, all, bytes, comm_, stream));
+  return complete(nccl().allgather(mine, all, bytes, comm_, stream));
 }
 
 Result<void> NcclCommunicator::broadcast(void* data, std::size_t bytes, int root, void* stream) {
   TRY(state());
-  return settle(nccl().broadcast(data, bytes, root, comm_, stream));
+  return complete(nccl().broadcast(data, bytes, root, comm_, stream));
 }
 
 Result<void> NcclCommunicator::send(const void* data, std::size_t bytes, int to, void* stream) {
   TRY(state());
-  return settle(nccl().send(data, bytes, to, comm_, stream));
+  return complete(nccl().send(data, bytes, to, comm_, stream));
 }
 
 Result<void> NcclCommunicator::receive(void* data, std::size_t bytes, int from, void* stream) {
   TRY(state());
-  return settle(nccl().receive(data, bytes, from, comm_, stream));
+  return complete(nccl().receive(data, bytes, from, comm_, stream));
 }
 
 Result<void> NcclCommunicator::state() const {
@@ -188,7 +188,7 @@ std::optional<Error> NcclCommunicator::lost_rank(Shared& shared, Communicator& h
 }
 
 // What was asked is done when this returns, or nobody waits for it any more.
-Result<void> NcclCommunicator::settle(Result<void> asked) {
+Result<void> NcclCommunicator::complete(Result<void> asked) {
   if (waits_ == Waits::in_call || !asked) return asked;
   for (;;) {
     const auto progress = nccl().progress(comm_);

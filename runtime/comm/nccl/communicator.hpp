@@ -60,7 +60,7 @@ class NcclCommunicator {
   template <class Calls>
   Result<void> together(const Calls& calls) {
     TRY(state());
-    return settle(nccl().together(calls));
+    return complete(nccl().together(calls));
   }
 
   /// The process group of the ranks that give the same color, in the order of their keys, as
@@ -95,7 +95,7 @@ class NcclCommunicator {
   static Waits waits_of(const NcclLibrary& library, Communicator& group);
   static std::optional<Error> lost_rank(Shared& shared, Communicator& hosts);
   static Result<NcclLibrary::Comm> connect_watched(Shared& shared, const NcclId& id, Communicator& group);
-  Result<void> settle(Result<void> asked);
+  Result<void> complete(Result<void> asked);
   std::optional<Error> gone_peer() { return gone_peer(*shared_); }
   static std::optional<Error> gone_peer(Shared& shared);
   Result<void> give_up(Error error);

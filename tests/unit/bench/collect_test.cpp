@@ -68,7 +68,7 @@ TEST_CASE("a benchmark of the builtin trainer tells the rate, the steps and thei
   CHECK(point.figures.seconds == 5);
 }
 
-TEST_CASE("a benchmark on the CPUs of a node with GPUs is none of these") {
+TEST_CASE("a benchmark on the CPUs of a node with GPUs counts none of them") {
   for (const auto& [device, on_gpu] : {std::pair{"cpu", false}, std::pair{"cuda", true}}) {
     CAPTURE(device);
     Json left = record(0, "done");

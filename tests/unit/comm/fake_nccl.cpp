@@ -1,8 +1,8 @@
 // A libnccl.so.2 for machines without a GPU: its ranks are threads of one process, its device memory is the
 // host's, its streams do nothing: what is asked for is done before the call returns, or the group ends.
 // fake_nccl_fail(code) is what ncclCommGetAsyncError says from then on; fake_nccl_refuse(rank): that rank
-// does not connect; fake_nccl_hold(rank): where calls do not wait, that rank never meets the others. What a
-// communicator that does not wait was asked for is under way for some looks at it, and until then an error to
+// does not connect; fake_nccl_hold(rank): where calls do not wait, that rank never connects. What a
+// communicator that does not wait was asked for is under way for some calls, and until then an error to
 // ask for more. fake_nccl_log() is what the calling thread has asked for since it last looked, with what
 // it noted itself between.
 #include <atomic>
