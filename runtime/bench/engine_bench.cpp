@@ -130,17 +130,20 @@ void print_gpu_table(std::vector<OperatorTime> rows, std::int64_t batch) {
     return std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; })->seconds;
   };
   const double step = time_of("step"), update = time_of("update"), copy = time_of("copy");
-  fmt::print("resident: {:.0f} images/s; step {:.3f} ms, update {:.3f} ms, copying the batch {:.3f} ms\n",
+  fmt::print("resident: {:.0f} samples/s; step {:.3f} ms, update {:.3f} ms, copying the batch {:.3f} ms\n",
              static_cast<double>(batch) / (step + update), step * 1e3, update * 1e3, copy * 1e3);
   rows.resize(rows.size() - 3);
   std::map<std::string, OperatorTime> kinds;
   for (const OperatorTime& row : rows) {
     OperatorTime& kind = kinds[row.name.substr(0, row.name.rfind(' ')) + " " + row.phase];
-    kind.seconds += row.seconds, kind.operations += row.operations;
+    kind.seconds += row.seconds, kind.operations += row.operations, kind.bytes += row.bytes;
   }
   const auto line = [](const std::string& name, const OperatorTime& time) {
-    fmt::print("{:44} {:8.3f} ms {:>6}\n", name, time.seconds * 1e3,
-               time.operations > 0 ? fmt::format("{:.0f} T/s", time.operations / time.seconds / 1e12) : "-");
+    const auto rate = [&](double amount, double unit, const char* of) {
+      return amount > 0 ? fmt::format("{:.0f} {}", amount / time.seconds / unit, of) : "-";
+    };
+    fmt::print("{:44} {:8.3f} ms {:>12} {:>10}\n", name, time.seconds * 1e3,
+               rate(time.operations, 1e12, "TFLOP/s"), rate(time.bytes, 1e9, "GB/s"));
   };
   for (const auto& [name, time] : kinds) line(name, time);
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });

@@ -69,6 +69,11 @@ Result<Backend> choose_backend(const Environment& environment) {
   return Backend::one_rank;
 }
 
+Result<void> Communicator::exchange_start(Exchange /*exchange*/) {
+  return fail(ErrorKind::unavailable, "ranks that are connected by {} exchange no messages of their own",
+              description());
+}
+
 Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment,
                                                         const AllreduceChoice& of_job) {
   const Backend backend = TRY(choose_backend(environment));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -72,6 +73,11 @@ class Communicator {
   /// each other may wait for ever.
   virtual Result<void> send(std::span<const std::byte> data, int to) = 0;
   virtual Result<void> receive(std::span<std::byte> data, int from) = 0;
+  /// Messages in an order of the caller's own: `exchange` runs where messages are moved, behind what was
+  /// started before, with the links of this communicator. As allreduce_start(). ErrorKind::unavailable where
+  /// ranks are connected otherwise.
+  using Exchange = std::function<Result<void>(Transport& link)>;
+  virtual Result<void> exchange_start(Exchange exchange);
 
   /// The process group of this rank: all ranks that give the same color, numbered by key and, where keys are
   /// equal, by their rank here (MPI_Comm_split). All ranks call it. The world outlives its groups; a group

@@ -83,7 +83,7 @@ Result<void> HostCollectives::run_shared(const DeferredParts& parts) {
       shared_->reduce_scatter(parts.data, parts.borders, parts.dtype);
     else
       shared_->allgather(parts.data, parts.borders);
-    return Result<void>{};
+    return shared_->state();
   });
 }
 
@@ -92,11 +92,11 @@ Result<void> HostCollectives::wait_all() {
   for (const DeferredParts& parts : deferred_parts_) TRY(run_shared(parts));
   deferred_parts_.clear();
   for (const TreeTerms& sum : deferred_trees_)
-    TRY(traced("tree allreduce", sum.sum.size(), [&] { return shared_->allreduce(sum), Result<void>{}; }));
+    TRY(traced("tree allreduce", sum.sum.size(), [&] { return shared_->allreduce(sum), shared_->state(); }));
   deferred_trees_.clear();
   for (const Deferred& sum : deferred_)
     TRY(traced("allreduce", sum.data.size(),
-               [&] { return shared_->allreduce(sum.data, sum.dtype), Result<void>{}; }));
+               [&] { return shared_->allreduce(sum.data, sum.dtype), shared_->state(); }));
   deferred_.clear();
   return {};
 }
@@ -150,7 +150,7 @@ Result<void> HostCollectives::barrier() {
   if (!shared_) return thread_.run([this] { return dissemination_barrier(link_); });
   TRY(thread_.wait());
   shared_->barrier();
-  return {};
+  return shared_->state();
 }
 
 Result<void> HostCollectives::send(std::span<const std::byte> data, int to) {
@@ -162,6 +162,11 @@ Result<void> HostCollectives::receive(std::span<std::byte> data, int from) {
   TRY(check_peer(from));
   return thread_.run(
       [=, this]() -> Result<void> { return link_.wait(TRY(link_.receive_start(data, from))); });
+}
+
+Result<void> HostCollectives::exchange_start(std::function<Result<void>(Transport& link)> exchange) {
+  thread_.post([this, exchange = std::move(exchange)] { return exchange(link_); });
+  return {};
 }
 
 Result<void> HostCollectives::check_rank(int rank) const {

@@ -27,7 +27,10 @@ class HostCollectives {
       : link_(link), thread_(thread), choice_(choice), library_(std::move(library)) {}
 
   /// Memory that all ranks see, of SharedMemoryAllreduce::bytes(ranks).
-  void share(void* memory) { shared_.emplace(memory, link_.rank(), link_.size()); }
+  void share(void* memory, SharedMemoryAllreduce::Lost lost = {}) {
+    shared_.emplace(memory, link_.rank(), link_.size());
+    shared_->set_lost(std::move(lost));
+  }
   bool may_share() const { return link_.size() > 1 && suits_nodes(); }
   /// Whether sums may be made inside nodes first: allreduce where the job asks for it, as its gain over a
   /// network is not measured, and those of parameter servers.
@@ -56,6 +59,7 @@ class HostCollectives {
   Result<void> barrier();
   Result<void> send(std::span<const std::byte> data, int to);
   Result<void> receive(std::span<std::byte> data, int from);
+  Result<void> exchange_start(std::function<Result<void>(Transport& link)> exchange);
 
  private:
   struct Deferred {

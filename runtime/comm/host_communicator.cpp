@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 
 #include "runtime/comm/share_memory.hpp"
 #include "runtime/comm/transport/group_link.hpp"
@@ -57,9 +58,16 @@ std::vector<int> HostCommunicator::whole_world(int ranks) {
   return out;
 }
 
-Result<void> HostCommunicator::sum_by_nodes(std::span<const std::uint64_t> node_of) {
+Result<void> HostCommunicator::sum_by_nodes(std::vector<std::uint64_t> node_of) {
   if (!collectives_->suits_nodes()) return {};
-  auto groups = node_groups_of(node_of, rank());
+  node_of_ = std::move(node_of);
+  return collectives_->choice().is_auto() ? Result<void>{} : make_node_sums();
+}
+
+Result<void> HostCommunicator::make_node_sums() {
+  const std::vector<std::uint64_t> node_of = std::exchange(node_of_, {});
+  if (node_of.empty()) return {};
+  auto groups = node_groups_of(node_of, rank(), collectives_->choice().asked_by);
   if (!groups && !collectives_->choice().is_auto()) return tl::unexpected(std::move(groups).error());
   if (!groups || groups->inside.size() == 1 || groups->across.size() == 1) return {};
   const auto node = TRY(split(groups->inside.front(), rank()));

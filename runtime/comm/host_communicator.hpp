@@ -19,6 +19,7 @@ class HostCommunicator : public Communicator {
     return collectives_->allreduce_start(data, dtype);
   }
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces) override {
+    TRY(make_node_sums());
     return collectives_->parameter_server_allreduce_start(pieces);
   }
   Result<void> tree_allreduce_start(const TreeTerms& data) override {
@@ -49,6 +50,9 @@ class HostCommunicator : public Communicator {
   Result<void> receive(std::span<std::byte> data, int from) override {
     return collectives_->receive(data, from);
   }
+  Result<void> exchange_start(Exchange exchange) override {
+    return collectives_->exchange_start(std::move(exchange));
+  }
   Result<std::unique_ptr<Communicator>> split(int color, int key) override;
   void set_trace(Trace& trace) override { collectives_->set_trace(trace); }
 
@@ -63,17 +67,20 @@ class HostCommunicator : public Communicator {
   void use(HostCollectives& collectives, const World& world, std::vector<int> members);
   static std::vector<int> whole_world(int ranks);
 
-  /// Sums are made inside nodes first, where there are several nodes with several ranks each, as many on all.
-  /// An Error where the job asks for that, and the nodes are others. All ranks call it, after use().
-  Result<void> sum_by_nodes(std::span<const std::uint64_t> node_of);
+  /// Sums are made inside nodes first, where there are several nodes with several ranks each, as many on all:
+  /// an allreduce that the job asks for, and sums on servers, for which the memory is made by the first of
+  /// them. An Error where the job asks for that, and the nodes are others. All ranks call it, after use().
+  Result<void> sum_by_nodes(std::vector<std::uint64_t> node_of);
   /// "; sums inside nodes first (4 nodes of 2 ranks)", or nothing
   std::string nodes_text() const;
 
  private:
   class Group;
+  Result<void> make_node_sums();
   HostCollectives* collectives_ = nullptr;
   std::optional<World> world_;
   std::vector<int> members_;
+  std::vector<std::uint64_t> node_of_;  // where sums inside nodes are still to be made
 };
 
 }  // namespace dlrun::runtime

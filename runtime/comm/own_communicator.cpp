@@ -72,7 +72,7 @@ class OwnCommunicator final : public HostCommunicator {
     if (std::count(nodes.begin(), nodes.end(), nodes.front()) != size()) return sum_by_nodes(nodes);
     if (!collectives_.may_share()) return {};
     memory_ = TRY(runtime::share_memory(*this, *this, SharedMemoryAllreduce::bytes(size())));
-    if (memory_) collectives_.share(memory_->data());
+    if (memory_) collectives_.share(memory_->data(), [this](int rank) { return link_.lost(rank); });
     return {};
   }
 

@@ -21,6 +21,7 @@ namespace {
 class CompiledEngine final : public CpuEngine,
                              private GanEngine,
                              private ShardedEngine,
+                             private ServedEngine,
                              private StagedEngine {
  public:
   CompiledEngine(Graph graph, const EngineOptions& options)
@@ -81,6 +82,7 @@ class CompiledEngine final : public CpuEngine,
   StagedEngine* staged() override { return plan_.graph().stage ? this : nullptr; }
   std::vector<OperatorTime> profile_step(std::uint64_t step) override;
   ShardedEngine* sharded() override { return plan_.options().state_part ? this : nullptr; }
+  ServedEngine* served() override { return plan_.options().state_part ? nullptr : this; }
 
  private:
   const std::vector<std::vector<std::size_t>>& borders() const override { return layout().borders(); }
@@ -92,6 +94,20 @@ class CompiledEngine final : public CpuEngine,
   void values_changed() override { plan_.parameters().values_changed(); }
   bool keeps_averages() const override { return plan_.options().average.has_value(); }
   std::size_t state_bytes() const override { return plan_.parameters().state_bytes(); }
+  Result<std::span<float>> weights() override { return plan_.parameters().values(); }
+  Result<void> weights_changed() override {
+    plan_.parameters().values_changed();
+    return {};
+  }
+  Result<void> read_state(std::size_t slot, std::size_t offset, std::span<float> out) const override {
+    const std::span<const float> from = plan_.parameters().state(slot).subspan(offset, out.size());
+    std::copy(from.begin(), from.end(), out.begin());
+    return {};
+  }
+  Result<void> write_state(std::size_t slot, std::size_t offset, std::span<const float> values) override {
+    std::copy(values.begin(), values.end(), plan_.parameters().state(slot).subspan(offset).begin());
+    return {};
+  }
   bool reads_tokens() const { return plan_.input_kind() == SampleKind::tokens; }
   std::size_t numbers_of_input() const {
     return static_cast<std::size_t>(plan_.batch() * plan_.shape_of_rows().elements());
@@ -118,6 +134,7 @@ class CompiledEngine final : public CpuEngine,
                  [&] { return node ? fmt::format("{} {}", name_of(*node), phase) : std::string(phase); });
   }
   void finalize_gradient(std::size_t node);
+  void restore_inputs(std::size_t node, const Run& run);
   Result<void> generate(std::span<float> images) override;
 
   Plan plan_;
@@ -212,8 +229,16 @@ void CompiledEngine::forward_pass(const Run& run) {
         "forward", [&] { operators_[node]->forward(run); }, node);
 }
 
+void CompiledEngine::restore_inputs(std::size_t node, const Run& run) {
+  for (const Value input : plan_.graph().nodes[node].inputs)
+    if (plan_.is_restored_for(node, input))
+      timed(
+          "restore", [&] { operators_[input.get()]->restore(run); }, input.get());
+}
+
 BatchResult CompiledEngine::backward_pass(const Run& run, const std::function<void(std::size_t)>& on_bucket) {
   for (std::size_t node = operators_.size(); node-- > 0;) {
+    restore_inputs(node, run);
     timed(
         "finalize", [&] { finalize_gradient(node); }, node);
     timed(
@@ -298,6 +323,7 @@ std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
     note(node, "forward", true);
   }
   for (std::size_t node = operators_.size(); node-- > 0;) {
+    restore_inputs(node, run);
     finalize_gradient(node);
     note(node, "finalize", false);
     operators_[node]->backward_weights(run);

@@ -17,6 +17,9 @@ class GroupCalls {
   void sum(std::span<float> data, CommDtype dtype) {
     if (group_ != nullptr && status_) status_ = group_->sum(data, dtype);
   }
+  void reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype) {
+    if (group_ != nullptr && status_) status_ = group_->reduce_scatter(data, mine, dtype);
+  }
   void gather(std::span<const std::byte> mine, std::span<std::byte> all) {
     if (group_ != nullptr && status_) status_ = group_->gather(mine, all);
   }

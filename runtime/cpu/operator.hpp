@@ -32,6 +32,8 @@ class Operator {
  public:
   virtual ~Operator() = default;
   virtual void forward(const Run& run) = 0;
+  // Makes its value again, for the backward of those that read it (Tensor::again).
+  virtual void restore(const Run&) {}
   virtual void backward_weights(const Run&) {}
   virtual void backward_data(const Run&) {}
   // For reports: floating-point operations of one forward pass, and which implementations were chosen.

@@ -5,6 +5,7 @@
 
 #include "runtime/base/name_pattern.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
+#include "runtime/cpu/measured.hpp"
 #include "runtime/cpu/parallel.hpp"
 #include "runtime/optim/average.hpp"
 
@@ -96,7 +97,8 @@ void Parameters::declare_layout() {
                                   .constant = parameter.constant,
                                   .of = parameter.of,
                                   .cuts = cuts_of(whole_path(parameter), parameter.shape),
-                                  .weights = parameter.weights});
+                                  .weights = parameter.weights,
+                                  .gradient = parameter.gradient_of});
   for (const Statistic& statistic : statistics_)
     layout_.declare(StatisticSpec{statistic.name, statistic.elements, statistic.constant});
 }
@@ -332,20 +334,12 @@ std::size_t Parameters::owned_end(const Parameter& parameter) const {
   return std::max(parameter.owned.begin, std::min(parameter.owned.end, floats_of(parameter)));
 }
 
-// By a pass over the whole parameter, or this rank's part of it, piece by piece: the sums do not depend on
-// the number of threads.
+// By a pass over the whole parameter, or this rank's part of it.
 TensorSums Parameters::measure(Parameter& parameter, const Factors& factors) const {
-  const TensorPass& pass = *optimizer_->traits->tensor_pass;
   const std::size_t first = parameter.owned.begin, count = owned_end(parameter) - first;
-  std::vector<TensorSums> parts((count + kernels::kGrain - 1) / kernels::kGrain);
-  parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t at = begin; at < end; at += kernels::kGrain)
-      parts[at / kernels::kGrain] =
-          pass.measure(range_of(parameter, first + at, first + std::min(at + kernels::kGrain, end)), factors);
+  return measured(*optimizer_->traits->tensor_pass, factors, count, [&](std::size_t begin, std::size_t end) {
+    return range_of(parameter, first + begin, first + end);
   });
-  TensorSums sums{};
-  for (const TensorSums& part : parts) sums[0] += part[0], sums[1] += part[1];
-  return sums;
 }
 
 // One pass over the parameter, its gradient, its state and, where the optimizer can, its interleaved copy.

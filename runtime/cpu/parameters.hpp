@@ -40,7 +40,8 @@ struct Parameter {
   bool frozen = false;                             // stays as it is
   bool decays = true;                              // has the step's weight decay
   GradientStart gradient_start = GradientStart::own;
-  Weights weights = Weights::own;  // or tied
+  Weights weights = Weights::own;              // or tied
+  GradientOf gradient_of = GradientOf::whole;  // or term
 };
 
 struct Statistic {
@@ -76,6 +77,10 @@ class Parameters {
   void update(const UpdateStep& step, std::size_t bucket, std::span<const double> sums);
   std::span<float> values() const { return {reinterpret_cast<float*>(values_.data()), layout_.floats()}; }
   void values_changed() { stale_ = true; }
+  // One tensor of it of all parameters, where it is not divided.
+  std::span<float> state(std::size_t slot) const {
+    return {reinterpret_cast<float*>(state_[slot].data()), layout_.state_floats()};
+  }
   std::size_t state_bytes() const;
 
   const StateLayout& layout() const { return layout_; }

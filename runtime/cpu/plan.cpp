@@ -81,6 +81,10 @@ bool Plan::is_only_reader(std::size_t which) const {
   return readers_[node().inputs[which].get()].size() == 1;
 }
 
+bool Plan::is_restored_for(std::size_t node, Value input) const {
+  return tensors_[input.get()]->again != nullptr && readers_[input.get()].back() == node;
+}
+
 bool Plan::has_parameters_before(std::size_t index) const {
   const Node& node = graph_.nodes[index];
   if (ends_gradients(node)) return false;
@@ -136,7 +140,7 @@ Buffer* Plan::targets(std::size_t width) {
 }
 
 std::int64_t Plan::labels_per_row() const {
-  return input_kind() == SampleKind::tokens ? graph_.nodes.front().shape.positions() : 1;
+  return input_kind() == SampleKind::tokens ? shape_of_rows().positions() : 1;
 }
 
 SampleKind Plan::input_kind() const {
@@ -164,7 +168,8 @@ Parameter* Plan::parameter(std::string_view part, const Desc& layout, const std:
                                        .constant = rule.constant,
                                        .layout = layout,
                                        .columns = columns,
-                                       .weights = node().weights});
+                                       .weights = node().weights,
+                                       .gradient_of = has_slice() ? GradientOf::term : GradientOf::whole});
 }
 
 Statistic* Plan::statistic(std::string_view part) {

@@ -25,6 +25,7 @@ struct Tensor {
   std::size_t elements = 0;  // with padding
   Extents extents{};
   Buffer* value = nullptr;
+  Buffer* again = nullptr;  // where backward finds a value that is not kept until then (Operator::restore)
   std::vector<Buffer*> gradients;  // one per reader; the first also takes their sum; none: nobody needs it
   std::size_t readers_made = 0;
   // False: the engine sets the gradient to 0 where the value is not positive, before the producer's backward.
@@ -37,6 +38,7 @@ struct Tensor {
 
   bool needs_gradient() const { return !gradients.empty(); }
   Desc gradient_desc() const;
+  Buffer* value_in_backward() const { return again == nullptr ? value : again; }
   kernels::View view() const { return {value->data, precision}; }
   kernels::ConstView const_view() const { return {value->data, precision}; }
   kernels::View gradient(std::size_t reader = 0) const {
@@ -112,13 +114,20 @@ class Plan {
   // Which part of its layer this node is; unset where it is whole.
   const std::optional<NodePart>& part() const { return node().part; }
   // Of a sum over a tensor group, what all ranks would add is added by one of them.
-  bool adds_whole_terms() const { return !part() || part()->part == 0 || part()->form == SplitForm::columns; }
+  bool adds_whole_terms() const {
+    return !part() || part()->part == 0 ||
+           (part()->form != SplitForm::rows && part()->form != SplitForm::vocabulary);
+  }
+  // Whether this node sees a slice of the batch's positions.
+  bool has_slice() const { return part() && part()->form == SplitForm::positions; }
   const Shape& input_shape(std::size_t which = 0) const;
   Tensor& input(std::size_t which = 0) { return *tensors_[node().inputs[which].get()]; }
   Tensor& output() { return *tensors_[index_]; }
   // The reader number under which this operator delivers the gradient of an input; input().needs_gradient()
   // must hold. Once for each input.
   std::size_t claim_gradient(std::size_t which = 0) { return input(which).readers_made++; }
+  // Whether that input of the node is made again before the node's backward.
+  bool is_restored_for(std::size_t node, Value input) const;
   bool is_only_reader(std::size_t which = 0) const;
   const std::vector<std::size_t>& readers_of_output() const { return readers_[index_]; }
   // A parameter of this node by its part of the traits' rules (".weight"), or the one that the node shares

@@ -23,7 +23,8 @@ class GraphOnGpu final : public CudaEngine,
                          private LanguageEngine,
                          private DeviceReducing,
                          private DeviceAccumulating,
-                         private DeviceStatistics {
+                         private DeviceStatistics,
+                         private ServedEngine {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
       : library_(library),
@@ -244,8 +245,13 @@ class GraphOnGpu final : public CudaEngine,
     return {};
   }
   Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
+    std::vector<float> there;
+    return write_through(index, values, there);
+  }
+  // `there`: memory to be used again, so that no page of it is new each time.
+  Result<void> write_through(std::size_t index, std::span<const float> values, std::vector<float>& there) {
     TRY(layout().check_size(index, values.size()));
-    std::vector<float> there(values.size());
+    there.resize(values.size());
     to_device(order_of(index), values, there);
     if (library_.table().write(engine_, arena_of(index), layout().place(index).offset, there.size(),
                                there.data()) != 0)
@@ -253,16 +259,42 @@ class GraphOnGpu final : public CudaEngine,
     return {};
   }
 
+  ServedEngine* served() override { return options_.state_part ? nullptr : this; }
+
   std::uint64_t plan_hash() const override { return runtime::plan_hash(graph_, options_, layout()); }
   Result<std::vector<OperatorTime>> profile() override {
     std::vector<float> times(2 * plan_.nodes.size() + 3);
     if (library_.table().profile(engine_, times.data()) != 0)
       return fail(library_.error("the parts of a step cannot be timed"));
-    return operator_times(plan_, graph_, options_.batch, times);
+    return operator_times(plan_, graph_, options_, times);
   }
   std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
 
  private:
+  Result<std::span<float>> weights() override {
+    weights_.resize(layout().floats());
+    TRY(move_from(DLRUN_CUDA_VALUES, 0, weights_));
+    return std::span(weights_);
+  }
+  Result<void> weights_changed() override { return move_to(DLRUN_CUDA_VALUES, 0, weights_); }
+  static DlrunCudaArena state_arena(std::size_t slot) {
+    return static_cast<DlrunCudaArena>(DLRUN_CUDA_STATE_0 + slot);
+  }
+  Result<void> read_state(std::size_t slot, std::size_t offset, std::span<float> out) const override {
+    return move_from(state_arena(slot), offset, out);
+  }
+  Result<void> write_state(std::size_t slot, std::size_t offset, std::span<const float> values) override {
+    return move_to(state_arena(slot), offset, values);
+  }
+  Result<void> move_from(DlrunCudaArena arena, std::size_t offset, std::span<float> out) const {
+    if (library_.table().read(engine_, arena, offset, out.size(), out.data()) == 0) return {};
+    return fail(failure_or("what a GPU has of the weights or of their state cannot be read"));
+  }
+  Result<void> move_to(DlrunCudaArena arena, std::size_t offset, std::span<const float> values) const {
+    if (library_.table().write(engine_, arena, offset, values.size(), values.data()) == 0) return {};
+    return fail(failure_or("a GPU does not take weights or their state"));
+  }
+
   static DlrunCudaPrecision precision_of(Precision precision) {
     if (precision == Precision::tf32) return DLRUN_CUDA_TF32;
     return precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32;
@@ -299,7 +331,7 @@ class GraphOnGpu final : public CudaEngine,
   std::vector<std::uint64_t> keys_of(std::uint64_t step) const {
     std::vector<std::uint64_t> keys;
     std::size_t layer = 0;
-    for (const RandomUse& use : plan_.random_uses)
+    for (const RandomRule& use : plan_.random_uses)
       keys.push_back(use.of == Randomness::samples
                          ? noise_key(options_, step)
                          : dropout_rule(options_, layer++, step, use.probability).key);
@@ -411,11 +443,12 @@ class GraphOnGpu final : public CudaEngine,
   }
 
   Result<void> initialise() {
+    std::vector<float> values, there;
     for (std::size_t index = 0; index < tensors().size(); ++index) {
       if (layout().place(index).arena == TensorPlace::Arena::state) continue;  // zero already
-      std::vector<float> values(tensors()[index].elements());
+      values.resize(tensors()[index].elements());
       layout().first_values(index, options_.seed, values);
-      TRY(write_tensor(index, values));
+      TRY(write_through(index, values, there));
     }
     return {};
   }
@@ -456,6 +489,7 @@ class GraphOnGpu final : public CudaEngine,
   std::size_t kept_ = 0;  // batches of the step that what sums has
   DlrunCudaStatistics statistics_ = DLRUN_CUDA_STATISTICS_UPDATED;
   std::vector<std::byte> lost_rows_;
+  std::vector<float> weights_;  // on their way from processes that update them
   std::optional<Error> failure_;
 };
 

@@ -24,6 +24,11 @@ class CudaLibrary {
   static Result<CudaLibrary> open();
   int devices() const { return devices_; }
   const DlrunCudaTable& table() const { return *table_; }
+  // Of another table of the plug-in.
+  template <class T>
+  Result<T*> symbol(const char* name) const {
+    return library_.symbol<T>(name);
+  }
   std::string device_name(int device) const;
   // What the last bits of a computation depend on: the device and the libraries.
   std::map<std::string, std::string> arithmetic(int device) const;

@@ -64,6 +64,26 @@ class Fusion {
     }
   }
 
+  // A convolution's bias and activation wait for the maximum pooling right behind it that it alone is read
+  // by: neither changes which number is the largest, and there are fewer numbers behind it. So what the
+  // convolution gives is read once, and nothing of it is kept for the way back.
+  void postpone_activations() {
+    for (std::size_t index = 1; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode &convolution = plan_.nodes[index - 1], &pool = plan_.nodes[index];
+      if (!is(convolution, kConvolution) || !is(pool, kPool) || rectifies(pool)) continue;
+      if (pool.inputs[0] != index - 1 || read_by_[index - 1].size() != 1) continue;
+      if (convolution.bias == DLRUN_CUDA_NOWHERE && !rectifies(convolution)) continue;
+      if (convolution.activation == DLRUN_CUDA_LEAKY_RELU && convolution.slope < 0) continue;
+      if ((convolution.facts & DLRUN_CUDA_LEAVES_TERMS) != 0 || tensors_.shares(index - 1)) continue;
+      pool.activation = convolution.activation, pool.slope = convolution.slope;
+      convolution.activation = DLRUN_CUDA_NO_ACTIVATION;
+      convolution.facts &= ~unsigned{DLRUN_CUDA_BACKWARD_READS_OUTPUT};
+      if (rectifies(pool)) pool.facts |= DLRUN_CUDA_BACKWARD_READS_OUTPUT;
+      std::swap(pool.bias, convolution.bias);
+      tensors_.move_bias(index - 1, index);
+    }
+  }
+
   // What is exchanged over a tensor group changes where it lies: a term becomes the sum, and on the way back
   // the gradient of a value that all ranks have.
   void place_group_sums() {
@@ -145,8 +165,9 @@ class Fusion {
     give_way(index);
   }
 
-  static constexpr const char *kNorm = "batch_norm", *kSum = "add", *kPool = "max_pool", *kLinear = "linear",
-                              *kGroupSum = "tensor_sum", *kGroupCopy = "tensor_copy";
+  static constexpr const char *kConvolution = "convolution", *kNorm = "batch_norm", *kSum = "add",
+                              *kPool = "max_pool", *kLinear = "linear", *kGroupSum = "tensor_sum",
+                              *kGroupCopy = "tensor_copy";
 
   static void elide(DlrunCudaNode& node) { node.kind = DLRUN_CUDA_ELIDED, node.facts = DLRUN_CUDA_IS_ELIDED; }
   static bool rectifies(const DlrunCudaNode& node) { return node.activation != DLRUN_CUDA_NO_ACTIVATION; }
@@ -177,6 +198,7 @@ void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph, c
   fusion.fuse_norm_sums();
   fusion.fuse_sums();
   fusion.fuse_pools();
+  fusion.postpone_activations();
   if (options.precision == Precision::bf16) fusion.join_gelus();
   fusion.place_group_sums();
   fusion.pass_gradients();

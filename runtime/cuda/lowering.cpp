@@ -88,7 +88,10 @@ class Lowering {
     flat.first_row = options_.rank * options_.batch;
     flat.parts = 1;
     if (node.part) set_part(flat, node);
-    if (traits.random != Randomness::none) draw(flat, node, traits);
+    if (const RandomRule drawn = random_of(node.operation); drawn.of != Randomness::none) {
+      flat.rng_key = plan_.random_uses.size();
+      plan_.random_uses.push_back(drawn);
+    }
     if (traits.loss != LossKind::none) flat.report = report(node, traits);
     declare(node);
     return {};
@@ -159,17 +162,6 @@ class Lowering {
     if (traits.loss != LossKind::none) facts |= DLRUN_CUDA_IS_LOSS;
     if (traits.stops_gradient) facts |= DLRUN_CUDA_IN_PLACE;
     return facts;
-  }
-
-  void draw(DlrunCudaNode& flat, const Node& node, const OperatorTraits& traits) {
-    RandomUse use{traits.random};
-    std::visit(
-        [&use](const auto& spec) {
-          if constexpr (requires { spec.probability; }) use.probability = spec.probability;
-        },
-        node.operation);
-    flat.rng_key = plan_.random_uses.size();
-    plan_.random_uses.push_back(use);
   }
 
   Result<void> no_form(const Node& node, const char* which) const {

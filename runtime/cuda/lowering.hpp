@@ -11,18 +11,12 @@
 
 namespace dlrun::runtime {
 
-// A node that takes random numbers, other ones in each step.
-struct RandomUse {
-  Randomness of = Randomness::none;
-  float probability = 0;  // of a mask
-};
-
 // Whether the node is of that kind.
 bool is(const DlrunCudaNode& node, std::string_view kind);
 
 struct CudaPlan {
   std::vector<DlrunCudaNode> nodes;
-  std::vector<RandomUse> random_uses;  // each node's `rng_key` is one of them
+  std::vector<RandomRule> random_uses;  // each node's `rng_key` is one of them
   StateLayout layout;
   std::vector<DeviceOrder> orders;       // of the parameters
   std::vector<DlrunCudaTensor> tensors;  // the layout's parameters

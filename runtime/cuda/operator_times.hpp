@@ -7,7 +7,8 @@
 namespace dlrun::runtime {
 
 // `milliseconds`: as the plug-in's profile() leaves them.
-std::vector<OperatorTime> operator_times(const CudaPlan& plan, const Graph& graph, std::int64_t batch,
+std::vector<OperatorTime> operator_times(const CudaPlan& plan, const Graph& graph,
+                                         const EngineOptions& options,
                                          const std::vector<float>& milliseconds);
 
 }  // namespace dlrun::runtime

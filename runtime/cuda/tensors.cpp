@@ -5,6 +5,7 @@
 #include <cassert>
 #include <numeric>
 
+#include "runtime/base/host_threads.hpp"
 #include "runtime/cuda/lowering.hpp"
 
 namespace dlrun::runtime {
@@ -21,18 +22,23 @@ Cuts cuts_of(const DeviceOrder& order) {
   return {.floats = filters * filter, .axis = 0, .rows = static_cast<std::int64_t>(filters)};
 }
 
+// Of a copy, to be worth a thread.
+constexpr std::size_t kNumbersPerThread = std::size_t{1} << 20;
+
 // Calls body(place in plain layout, place on the device) for every number.
 template <class Body>
 void for_places(const DeviceOrder& order, const Body& body) {
   const std::size_t channels = order.channels, planes = order.planes, pixels = order.pixels;
-  for (std::size_t filter = 0; filter < order.filters; ++filter)
-    for (std::size_t channel = 0; channel < channels; ++channel)
-      for (std::size_t plane = 0; plane < planes; ++plane)
-        for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-          const std::size_t start = filter * channels * planes * pixels;
-          body(start + (channel * planes + plane) * pixels + pixel,
-               start + (pixel * planes + plane) * channels + channel);
-        }
+  const std::size_t floats = order.floats_of_filter();
+  const auto work = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t filter = begin; filter < end; ++filter)
+      for (std::size_t channel = 0; channel < channels; ++channel)
+        for (std::size_t plane = 0; plane < planes; ++plane)
+          for (std::size_t pixel = 0; pixel < pixels; ++pixel)
+            body(filter * floats + (channel * planes + plane) * pixels + pixel,
+                 filter * floats + (pixel * planes + plane) * channels + channel);
+  };
+  on_all_processors(order.filters, 1 + kNumbersPerThread / std::max<std::size_t>(1, floats), work);
 }
 
 template <class Spec>
@@ -85,6 +91,11 @@ void CudaTensors::move(std::size_t from, std::size_t to) {
     use.node = to;
     if (use.whose == Weights::own) layout_.move_to_node(use.parameter, to);
   }
+}
+
+void CudaTensors::move_bias(std::size_t from, std::size_t to) {
+  for (Use& use : uses_)
+    if (use.node == from && use.at == &DlrunCudaNode::bias) use.node = to;
 }
 
 void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {

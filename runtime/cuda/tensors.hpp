@@ -35,6 +35,8 @@ class CudaTensors {
   bool shares(std::size_t index) const;
   // The node `from` joined the node `to`.
   void move(std::size_t from, std::size_t to);
+  // Its bias alone did; the gradient of that still counts as final where those of its other parameters are.
+  void move_bias(std::size_t from, std::size_t to);
   // Fills in the plan's layout and orders, and the nodes' places.
   void place(CudaPlan& plan, const EngineOptions& options);
 

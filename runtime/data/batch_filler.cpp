@@ -2,24 +2,23 @@
 #include "runtime/data/batch_filler.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <utility>
 
-#include <sched.h>
-
-#include "runtime/data/images/transform.hpp"
+#include "runtime/base/host_threads.hpp"
+#include "runtime/data/images/jpeg_header.hpp"
 
 namespace dlrun::runtime {
 namespace {
+
+constexpr unsigned kReaders = 4;  // workers that read for a device: it decodes faster than two of them read
 
 void scale_row(const std::uint8_t* in, std::size_t count, float scale, float shift, float* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i]) * scale + shift;
 }
 
-unsigned usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1U, std::thread::hardware_concurrency());
-  return std::max(1U, static_cast<unsigned>(CPU_COUNT(&set)));
+std::optional<SampleKey> drawn_of(const RowKey& key) {
+  return key.of ? std::optional(SampleKey{*key.of, key.sample}) : std::nullopt;
 }
 
 }  // namespace
@@ -40,14 +39,24 @@ BatchFiller::BatchFiller(const Dataset& data, const Conversion& conversion, cons
     : data_(data),
       augmentation_(augmentation),
       number_scaling_{conversion.scale, conversion.transform, conversion.mean, conversion.std_dev},
-      evaluation_(decoding.evaluation) {
+      evaluation_(decoding.evaluation),
+      decoder_(data.encoded ? decoding.decoder : nullptr) {
   if (!data.numbers) meaning_ = input_scaling_of(conversion, static_cast<std::size_t>(data.shape.channels));
-  if (!data.encoded && !data.numbers) return;
+  answers_alone_ =
+      decoding.rows == DecodeOptions::Rows::answers && !data.tokens && data.damaged == Damaged::refused;
+  if ((!data.encoded && !data.numbers) || answers_alone_) return;
   const std::size_t row_bytes = data.pixels_per_sample() * (data.numbers ? sizeof(float) : 1);
-  const DecodeAhead::Size size{.rows = decoding.memory / row_bytes,
-                               .row_bytes = row_bytes,
-                               .workers = decoding.workers.value_or(usable_processors())};
+  const DecodeAhead::Size size{
+      .rows = decoding.memory / row_bytes,
+      .row_bytes = row_bytes,
+      .workers = decoding.workers.value_or(std::min(usable_processors(), decoder_ ? kReaders : UINT_MAX)),
+      .together = decoder_ ? decoder_->usual() : 1};
   row_.resize(size.row_bytes);
+  if (decoder_) {
+    ahead_ = std::make_unique<DecodeAhead>(
+        size, [this](std::span<DecodeAhead::Job> jobs) { decode_by_device(jobs); });
+    return;
+  }
   ahead_ = std::make_unique<DecodeAhead>(
       size, [this](const RowKey& key, std::vector<std::uint8_t>& scratch, std::span<std::uint8_t> row) {
         return decode(key, scratch, row);
@@ -107,6 +116,7 @@ void BatchFiller::fill_row(std::uint64_t sample, const std::optional<Augmentatio
 std::uint64_t BatchFiller::fill(std::uint64_t count,
                                 const std::function<std::uint64_t(std::uint64_t)>& sample,
                                 std::optional<AugmentationKey> key, const Rows& rows) const {
+  if (answers_alone_) return fill_answers(count, sample, key, rows);
   if (data_.encoded || data_.numbers) return fill_encoded(count, sample, key, rows);
   if (data_.tokens) return fill_tokens(count, sample, rows);
   for (std::size_t i = 0; i < rows.labels.size(); ++i) {
@@ -148,15 +158,53 @@ Result<void> BatchFiller::decode(const RowKey& key, std::vector<std::uint8_t>& s
     return data_.numbers->read(key.sample, number_scaling_,
                                {reinterpret_cast<float*>(row.data()), row.size() / sizeof(float)});
   const EncodedImage image = TRY(data_.encoded->read(key.sample, scratch));
-  const std::optional<SampleKey> drawn =
-      key.of ? std::optional(SampleKey{*key.of, key.sample}) : std::nullopt;
-  return transform(image, data_.shape, augmentation_, evaluation_, drawn, data_.encoded->place(key.sample),
-                   row);
+  return decode_image(key, image, row);
 }
 
+Result<void> BatchFiller::decode_image(const RowKey& key, const EncodedImage& image,
+                                       std::span<std::uint8_t> row) const {
+  return transform(image, data_.shape, augmentation_, evaluation_, drawn_of(key),
+                   data_.encoded->place(key.sample), row);
+}
+
+// What the device does not take, or gives back, is decoded here: that depends on the image alone.
+void BatchFiller::decode_by_device(std::span<DecodeAhead::Job> jobs) const {
+  std::vector<std::vector<std::uint8_t>> files(jobs.size());
+  std::vector<EncodedImage> images(jobs.size());
+  std::vector<BatchDecoder::Image> taken;
+  std::vector<std::size_t> whose, here;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    auto image = data_.encoded->read(jobs[i].key.sample, files[i]);
+    if (!image) {
+      jobs[i].result = fail(std::move(image).error());
+      continue;
+    }
+    images[i] = *image;
+    const auto header = image->raw ? std::nullopt : plain_jpeg_header(image->bytes);
+    const auto cut = header ? cut_of({0, 0, header->width, header->height}, data_.shape, augmentation_,
+                                     evaluation_, drawn_of(jobs[i].key))
+                            : std::nullopt;
+    if (!cut) {
+      here.push_back(i);
+      continue;
+    }
+    taken.push_back({image->bytes, header->width, header->height, *cut, jobs[i].row});
+    whose.push_back(i);
+  }
+  const auto decoded = decoder_->decode(taken);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (!decoded)
+      jobs[whose[i]].result = fail(decoded.error());
+    else if (!taken[i].is_done)
+      here.push_back(whose[i]);
+  }
+  for (const std::size_t i : here) jobs[i].result = decode_image(jobs[i].key, images[i], jobs[i].row);
+}
+
+// A device that fails is no damage of an image.
 void BatchFiller::note_damage(Error error) const {
   const std::lock_guard lock(mutex_);
-  if (data_.damaged == Damaged::dropped)
+  if (data_.damaged == Damaged::dropped && error.kind != ErrorKind::unavailable)
     damage_.dropped.push_back(error.text());
   else if (!damage_.refused)
     damage_.refused = std::move(error);
@@ -194,6 +242,23 @@ bool BatchFiller::fill_decoded(const RowKey& key, const Rows& rows, std::size_t 
   for (std::size_t c = 0; c < meaning_.scale.size(); ++c)
     scale_row(to.data() + c * plane, plane, meaning_.scale[c], meaning_.shift[c], out + c * plane);
   return sound;
+}
+
+// What the first stage reads is not damaged, or the run ends there.
+std::uint64_t BatchFiller::fill_answers(std::uint64_t count,
+                                        const std::function<std::uint64_t(std::uint64_t)>& sample,
+                                        const std::optional<AugmentationKey>& key, const Rows& rows) const {
+  for (std::size_t i = 0; i < rows.labels.size(); ++i) {
+    rows.labels[i] = -1;
+    if (i >= count) continue;
+    const std::uint64_t which = sample(i);
+    put_answer(which, rows, i);
+    if (!mixup_ || !key) continue;
+    const Mixture mixture = mixture_of(*mixup_, {*key, which});
+    rows.own_weights[i] = mixture.weight;
+    rows.other_labels[i] = static_cast<std::int32_t>(data_.labels[mixture.other]);
+  }
+  return count;
 }
 
 // Rows that do not count repeat one that is there already: nothing is decoded for them.

@@ -12,6 +12,7 @@
 #include "runtime/data/augmentation.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/decode_ahead.hpp"
+#include "runtime/data/images/batch_decoder.hpp"
 #include "runtime/data/mixup.hpp"
 
 namespace dlrun::runtime {
@@ -30,6 +31,14 @@ struct DecodeOptions {
   Evaluation evaluation = {};
   std::uint64_t memory = std::uint64_t{512} << 20;  // of rows that are decoded ahead of the step
   std::optional<unsigned> workers = {};             // unset: one per processor that this rank may use
+  // Where a device decodes what it takes; workers read the files and decode the rest.
+  enum class By { processors, device };
+  By by = By::processors;
+  std::shared_ptr<BatchDecoder> decoder = {};  // that of a device, once it is there
+  // answers: labels, targets and weights of mixtures alone, for a stage of a pipeline that does not read the
+  // samples themselves. Where damaged ones are dropped, all is read: only then is it known which.
+  enum class Rows { whole, answers };
+  Rows rows = Rows::whole;
 };
 
 class BatchFiller {
@@ -79,8 +88,12 @@ class BatchFiller {
   void copy_augmented(std::uint64_t sample, AugmentationKey key, std::uint8_t* out) const;
   Result<void> decode(const RowKey& key, std::vector<std::uint8_t>& scratch,
                       std::span<std::uint8_t> row) const;
+  Result<void> decode_image(const RowKey& key, const EncodedImage& image, std::span<std::uint8_t> row) const;
+  void decode_by_device(std::span<DecodeAhead::Job> jobs) const;
   bool fill_decoded(const RowKey& key, const Rows& rows, std::size_t row) const;
   std::uint64_t fill_encoded(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+                             const std::optional<AugmentationKey>& key, const Rows& rows) const;
+  std::uint64_t fill_answers(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                              const std::optional<AugmentationKey>& key, const Rows& rows) const;
   std::uint64_t fill_tokens(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                             const Rows& rows) const;
@@ -99,6 +112,7 @@ class BatchFiller {
   mutable std::atomic<std::int64_t> damaged_ =
       -1;  // a sample; by the thread that fills, which may be another
   Evaluation evaluation_;
+  bool answers_alone_ = false;
   struct Damage {
     std::optional<Error> refused;
     std::vector<std::string> dropped;
@@ -107,7 +121,8 @@ class BatchFiller {
   mutable Damage damage_;
   mutable std::vector<std::uint8_t> row_;
   std::optional<Mixup> mixup_;
-  mutable std::vector<float> other_;    // the image that a row is mixed with
+  mutable std::vector<float> other_;  // the image that a row is mixed with
+  std::shared_ptr<BatchDecoder> decoder_;
   std::unique_ptr<DecodeAhead> ahead_;  // of encoded samples; last: its threads use all above
 };
 

@@ -5,7 +5,11 @@
 
 namespace dlrun::runtime {
 
-DecodeAhead::DecodeAhead(const Size& size, Decode decode) : size_(size), decode_(std::move(decode)) {
+DecodeAhead::DecodeAhead(const Size& size, Decode decode) : DecodeAhead(size, std::move(decode), {}) {}
+DecodeAhead::DecodeAhead(const Size& size, DecodeMany decode) : DecodeAhead(size, {}, std::move(decode)) {}
+
+DecodeAhead::DecodeAhead(const Size& size, Decode one, DecodeMany many)
+    : size_(size), decode_(std::move(one)), decode_many_(std::move(many)) {
   for (unsigned i = 0; i < size_.workers; ++i)
     workers_.emplace_back([this](const std::stop_token& stopped) { work(stopped); });
 }
@@ -39,21 +43,48 @@ std::shared_ptr<DecodeAhead::Row> DecodeAhead::next_waiting() {
   return nullptr;
 }
 
+std::vector<std::shared_ptr<DecodeAhead::Row>> DecodeAhead::next_rows() {
+  std::vector<std::shared_ptr<Row>> out;
+  while (out.size() < size_.together) {
+    std::shared_ptr<Row> row = next_waiting();
+    if (!row) break;
+    row->state = State::decoding;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+void DecodeAhead::decode(std::span<const std::shared_ptr<Row>> rows, std::vector<std::uint8_t>& scratch) {
+  for (const auto& row : rows) row->pixels.resize(size_.row_bytes);
+  if (!decode_many_) {
+    for (const auto& row : rows) row->result = decode_(row->key, scratch, row->pixels);
+    return;
+  }
+  std::vector<Job> jobs;
+  for (const auto& row : rows) jobs.push_back({row->key, row->pixels, {}});
+  decode_many_(jobs);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i]->result = std::move(jobs[i].result);
+}
+
 void DecodeAhead::work(const std::stop_token& stopped) {
   std::vector<std::uint8_t> scratch;
   std::unique_lock lock(mutex_);
   while (wanted_.wait(lock, stopped, [this] { return begun_ < rows_.size(); })) {
-    const std::shared_ptr<Row> row = next_waiting();
-    if (!row) continue;
-    row->state = State::decoding;
+    const std::vector<std::shared_ptr<Row>> rows = next_rows();
+    if (rows.empty()) continue;
     lock.unlock();
-    row->pixels.resize(size_.row_bytes);
-    auto result = decode_(row->key, scratch, row->pixels);
+    decode(rows, scratch);
     lock.lock();
-    row->result = std::move(result);
-    row->state = State::done;
+    for (const auto& row : rows) row->state = State::done;
     ready_.notify_all();
   }
+}
+
+Result<void> DecodeAhead::decode_here(const RowKey& key, std::span<std::uint8_t> out) {
+  if (!decode_many_) return decode_(key, own_scratch_, out);
+  Job job{key, out, {}};
+  decode_many_({&job, 1});
+  return std::move(job.result);
 }
 
 // The row of the key, taken out with all before it; null where it was not announced.
@@ -73,7 +104,7 @@ Result<void> DecodeAhead::take(const RowKey& key, std::span<std::uint8_t> out) {
   const std::shared_ptr<Row> row = drop_until(key);
   if (!row || row->state == State::waiting) {
     lock.unlock();
-    return decode_(key, own_scratch_, out);
+    return decode_here(key, out);
   }
   ready_.wait(lock, [&] { return row->state == State::done; });
   lock.unlock();

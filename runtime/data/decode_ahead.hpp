@@ -32,11 +32,20 @@ class DecodeAhead {
   /// `scratch` is a worker's own memory.
   using Decode = std::function<Result<void>(const RowKey& key, std::vector<std::uint8_t>& scratch,
                                             std::span<std::uint8_t> row)>;
+  /// A row that is to be decoded with others.
+  struct Job {
+    RowKey key;
+    std::span<std::uint8_t> row;
+    Result<void> result;
+  };
+  using DecodeMany = std::function<void(std::span<Job> jobs)>;
   struct Size {
     std::size_t rows = 0, row_bytes = 0;
     unsigned workers = 1;
+    std::size_t together = 1;  // rows that a worker takes at once
   };
   DecodeAhead(const Size& size, Decode decode);
+  DecodeAhead(const Size& size, DecodeMany decode);
   ~DecodeAhead();
   DecodeAhead(const DecodeAhead&) = delete;
   DecodeAhead& operator=(const DecodeAhead&) = delete;
@@ -56,12 +65,17 @@ class DecodeAhead {
     std::vector<std::uint8_t> pixels;
     Result<void> result;
   };
+  DecodeAhead(const Size& size, Decode one, DecodeMany many);
   void work(const std::stop_token& stopped);
   std::shared_ptr<Row> next_waiting();
+  std::vector<std::shared_ptr<Row>> next_rows();
+  void decode(std::span<const std::shared_ptr<Row>> rows, std::vector<std::uint8_t>& scratch);
+  Result<void> decode_here(const RowKey& key, std::span<std::uint8_t> out);
   std::shared_ptr<Row> drop_until(const RowKey& key);
 
   Size size_;
-  Decode decode_;
+  Decode decode_;           // or
+  DecodeMany decode_many_;  // this
   mutable std::mutex mutex_;
   std::condition_variable_any wanted_;
   std::condition_variable ready_;

@@ -34,7 +34,9 @@ struct Bucket {
 };
 
 // Where a parameter's gradient lies in the gradient arena, padding included.
-enum class GradientOf { whole, part };  // of a tensor that all ranks have, or of a tensor rank's part
+// Of a tensor that all ranks of a tensor group have (term: each has computed a term of it, from its positions
+// of the batch), or of a tensor rank's part.
+enum class GradientOf { whole, term, part };
 struct GradientSlice {
   std::string name;
   std::size_t offset = 0;  // floats
@@ -161,6 +163,20 @@ class ShardedEngine {
   virtual std::size_t state_bytes() const = 0;
 };
 
+/// An engine whose weights other processes may update, from its gradients and the optimizer's state that
+/// they have. Offsets are those of Engine::gradient_slices().
+class ServedEngine {
+ public:
+  virtual ~ServedEngine() = default;
+  /// Memory of the host for all weights, where the gradients lie in theirs; they are in it as they are now.
+  virtual Result<std::span<float>> weights() = 0;
+  /// What was written there are the weights.
+  virtual Result<void> weights_changed() = 0;
+  /// Floats of one tensor of state of all parameters (OptimizerTraits::state).
+  virtual Result<void> read_state(std::size_t slot, std::size_t offset, std::span<float> out) const = 0;
+  virtual Result<void> write_state(std::size_t slot, std::size_t offset, std::span<const float> values) = 0;
+};
+
 /// An engine whose model is a stage of a pipeline: in place of train_batch(), whose halves others come
 /// between. The stages beside it take part in both, and in evaluate_batch().
 class StagedEngine {
@@ -241,6 +257,8 @@ class Engine {
   /// What it leaves to the caller where EngineOptions::state_part is set; else null, as on a device that
   /// divides the work of sums and updates itself.
   virtual ShardedEngine* sharded() { return nullptr; }
+  /// Null where the state is divided, or the engine does not know it.
+  virtual ServedEngine* served() { return nullptr; }
   /// Bytes of the optimizer's state here, where that is a part of it.
   virtual std::optional<std::size_t> state_part_bytes() {
     if (ShardedEngine* const part = sharded()) return part->state_bytes();

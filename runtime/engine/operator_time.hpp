@@ -11,7 +11,8 @@ struct OperatorTime {
   std::string phase;      // "forward", "weights", "data", "finalize", "update"
   double seconds = 0;     // of processor time, all threads together
   double operations = 0;  // floating point
-  std::string description;
+  std::string description = {};
+  double bytes = 0;  // of activations and their gradients, each read or written once
 };
 
 }  // namespace dlrun::runtime

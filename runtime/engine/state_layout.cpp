@@ -141,7 +141,7 @@ std::vector<GradientSlice> StateLayout::gradient_slices() const {
   std::vector<GradientSlice> out;
   for (const std::size_t index : backward_order())
     out.push_back({parameters_[index].name, slices_[index].offset, slices_[index].length,
-                   parameters_[index].of.has_value() ? GradientOf::part : GradientOf::whole});
+                   parameters_[index].of.has_value() ? GradientOf::part : parameters_[index].gradient});
   return out;
 }
 

@@ -46,7 +46,8 @@ struct ParameterSpec {
   float bound = 0, constant = 0;  // starts uniform in [-bound, bound), plus the constant
   std::optional<TensorPart> of = {};
   Cuts cuts = {};
-  Weights weights = Weights::own;  // or tied
+  Weights weights = Weights::own;           // or tied
+  GradientOf gradient = GradientOf::whole;  // or term; where it is a part, that says so
 };
 
 struct StatisticSpec {

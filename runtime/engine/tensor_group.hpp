@@ -17,6 +17,10 @@ class TensorGroup {
   /// Sums over the group, in place: the same bits on all of its ranks. Added in f32; `dtype` is what terms
   /// and sum are rounded to in transit.
   virtual Result<void> sum(std::span<float> data, CommDtype dtype) = 0;
+  /// `mine`: this rank's block of the sum of `data`, which has a block of mine.size() numbers for each rank,
+  /// in their order. Rounded as in sum().
+  virtual Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine,
+                                      CommDtype dtype) = 0;
   /// What each rank has, in the order of the ranks: ranks() times as many bytes.
   virtual Result<void> gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
 };

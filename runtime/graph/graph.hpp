@@ -34,6 +34,7 @@ enum class SplitForm {
   columns,     // reads whole values, gives its part of the features
   rows,        // reads its part of the features, gives a term of a sum
   heads,       // reads and gives its part of the heads
+  positions,   // each position by itself: reads and gives its slice of the batch's
   vocabulary,  // has a part of a table's rows; what it gives is a term of a sum, or the loss
 };
 

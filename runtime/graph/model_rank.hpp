@@ -14,8 +14,8 @@ struct ModelRank {
 };
 
 /// The first rank of a model that is divided so.
-inline ModelRank first_of(int tensor, int stages) {
-  return {{0, tensor}, {0, stages}};
+inline ModelRank first_of(int tensor, int stages, SequenceParallel sequence = SequenceParallel::off) {
+  return {{0, tensor, sequence}, {0, stages}};
 }
 
 }  // namespace dlrun::runtime

@@ -179,6 +179,11 @@ struct Attention {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;  // 0: as many as there are heads
   float rotary_base = 0;       // of rotary positions, as Llama has them (halves turned); 0: none
+  float dropout = 0;           // the probability with which a key counts nothing for a query, in training
+  // Of a part of a model's heads, which draw the masks that they draw in the whole: the number of the first
+  // one, and of all; 0: these are all.
+  std::int64_t first_head = 0, all_heads = 0;
+  std::int64_t total_heads() const { return all_heads == 0 ? heads : all_heads; }
   std::int64_t keys() const { return key_heads == 0 ? heads : key_heads; }
   std::int64_t width(std::int64_t features) const { return features / (heads + 2 * keys()); }
 };
@@ -195,6 +200,14 @@ struct VocabularyLoss {
 struct TensorCopy {};
 // The sum of what the ranks of the group have; its gradient is each term's.
 struct TensorSum {};
+
+// The borders of a region that a tensor group divides, where the values between such regions are slices of
+// the batch's positions (sequence parallelism: Korthikanti et al., "Reducing activation recomputation in
+// large transformer models", 2022). The slices of all ranks, one behind the other; backward gives this rank's
+// slice of the gradients' sum.
+struct TensorGather {};
+// This rank's slice of the sum of what the ranks have; backward gives the gradients of all slices.
+struct TensorScatter {};
 
 // The borders of a stage of a pipeline (graph/stages.hpp). What the stage before has sent; backward sends its
 // gradient there. The rows that a batch has, which the first stage reads, are filled here, too.
@@ -243,7 +256,9 @@ struct StageOutput {};
   ROW(TensorCopy, tensor_copy)                       \
   ROW(TensorSum, tensor_sum)                         \
   ROW(StageInput, stage_input)                       \
-  ROW(StageOutput, stage_output)
+  ROW(StageOutput, stage_output)                     \
+  ROW(TensorGather, tensor_gather)                   \
+  ROW(TensorScatter, tensor_scatter)
 
 namespace detail {
 template <class Before, class... Listed>

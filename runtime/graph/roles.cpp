@@ -1,6 +1,8 @@
 // See roles.hpp.
 #include "runtime/graph/roles.hpp"
 
+#include <algorithm>
+
 #include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
@@ -17,11 +19,18 @@ std::optional<Generator> generator_of(const Graph& graph) {
   std::optional<std::size_t> noise, images;
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
     const OperatorTraits& traits = traits_of(graph.nodes[node].operation);
-    if (traits.random == Randomness::samples) noise = node;
+    if (random_of(graph.nodes[node].operation).of == Randomness::samples) noise = node;
     if (traits.stops_gradient) images = graph.nodes[node].inputs[0].get();
   }
   if (!noise || !images) return std::nullopt;
   return Generator{*noise, *images};
+}
+
+std::size_t masks_before(const Graph& graph, std::size_t node) {
+  const auto count =
+      std::count_if(graph.nodes.begin(), graph.nodes.begin() + static_cast<std::ptrdiff_t>(node),
+                    [](const Node& one) { return random_of(one.operation).of == Randomness::mask; });
+  return (graph.stage ? graph.stage->dropouts_before : 0) + static_cast<std::size_t>(count);
 }
 
 }  // namespace dlrun::runtime

@@ -15,4 +15,8 @@ struct Generator {
 };
 std::optional<Generator> generator_of(const Graph& graph);
 
+// Operators before `node` that draw a mask, in all stages of a pipeline: the number by which this one is
+// keyed.
+std::size_t masks_before(const Graph& graph, std::size_t node);
+
 }  // namespace dlrun::runtime

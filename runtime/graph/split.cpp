@@ -1,11 +1,12 @@
-// See split.hpp. Each value of the model is whole or divided by its features; a divided one of it is made as
-// the operators that give it say.
+// See split.hpp. Of each value of the model a rank has all, its part of the features, or its slice of the
+// positions; which of them the operators that give it say.
 #include "runtime/graph/split.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "runtime/base/counted.hpp"
 #include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
@@ -18,7 +19,7 @@ SplitForm form_of(const Node& node) {
 }
 
 bool divides(SplitForm form) {
-  return form != SplitForm::whole && form != SplitForm::follows;
+  return form != SplitForm::whole && form != SplitForm::follows && form != SplitForm::positions;
 }
 
 class Splitting {
@@ -36,14 +37,21 @@ class Splitting {
           fmt::format("model '{}' has no layer that a tensor group can divide", whole_.model),
           "set parallel.tensor to 1, or write 'split: columns' and 'split: rows' in the layers of a "
           "model of your own");
+    if (rank_.slices() && !has_slices_)
+      return refuse(
+          fmt::format("parallel.sequence is on, and model '{}' has no sequences that are summed over "
+                      "a tensor group",
+                      whole_.model),
+          "set parallel.sequence to off");
     return std::move(out_);
   }
 
  private:
-  // Where a value of the model is in the part.
+  // What this rank has of a value of the model, and where.
+  enum class Has { all, features, positions };
   struct Place {
     Value value;
-    bool is_divided = false;
+    Has has = Has::all;
     std::optional<Value> copy = {};  // for those that divide it
   };
 
@@ -91,11 +99,17 @@ class Splitting {
         "choose a parallel.tensor that divides it");
   }
 
+  // Of how many of its inputs the rank has that.
+  std::size_t count(const Node& node, Has has) const {
+    return static_cast<std::size_t>(
+        std::count_if(node.inputs.begin(), node.inputs.end(),
+                      [this, has](Value value) { return places_[value.get()].has == has; }));
+  }
+
   // Whole values only, or divided ones only, as the form reads them.
   Result<bool> reads_divided(const Node& node, SplitForm form) const {
-    const auto is_divided = [this](Value value) { return places_[value.get()].is_divided; };
-    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), is_divided);
-    const bool all = any && std::all_of(node.inputs.begin(), node.inputs.end(), is_divided);
+    const std::size_t divided = count(node, Has::features);
+    const bool any = divided > 0, all = any && divided == node.inputs.size();
     if (form == SplitForm::rows && !all)
       return refuse(
           fmt::format("model '{}', layer {}: 'split: rows' reads divided features, and what it reads "
@@ -111,26 +125,62 @@ class Splitting {
     return any;
   }
 
+  // Each position by itself, of slices only. Layers that are divided read whole values, which are gathered.
+  Result<bool> reads_slices(const Node& node, SplitForm form) const {
+    const std::size_t slices = count(node, Has::positions);
+    if (slices == 0 || copies(node, form)) return false;
+    const bool can =
+        form == SplitForm::follows || (form == SplitForm::whole && traits_of(node.operation).by_position);
+    if (can && slices == node.inputs.size()) return true;
+    return refuse(fmt::format("model '{}', layer {}: it reads all positions of a sequence, and with "
+                              "parallel.sequence each rank has a slice of them",
+                              whole_.model, name_of(node)),
+                  "write 'split: columns' in the layer before, or set parallel.sequence to off");
+  }
+
   Result<void> add(const Node& node, std::size_t index) {
     SplitForm form = form_of(node);
-    const bool reads = TRY(reads_divided(node, form));
+    const bool reads = TRY(reads_divided(node, form)), slices = TRY(reads_slices(node, form));
     if ((form == SplitForm::heads || form == SplitForm::follows) && !reads) form = SplitForm::whole;
+    if (slices) form = SplitForm::positions;
     Node made = node;
     for (std::size_t i = 0; i < made.inputs.size(); ++i) made.inputs[i] = input(node, i, form);
-    if (form != SplitForm::whole) {
+    if (form != SplitForm::whole) made.part = part_of(node, index, form);
+    if (made.part && !slices) {
       TRY(check_reader(node, index));
-      made.part = part_of(node, index, form);
       TRY(divide(made));
     }
     divided_any_ = divided_any_ || divides(form);
     const bool gives = form == SplitForm::columns || reads;
     const bool is_divided = gives && form != SplitForm::rows;
     if (is_divided) made.shape.channels /= rank_.parts;
+    if (slices) made.shape.height /= rank_.parts;
     const bool is_term = form == SplitForm::rows || (form == SplitForm::vocabulary && !is_loss(node));
     out_.nodes.push_back(std::move(made));
-    if (is_term) append(op::TensorSum{}, last(), node.shape);
-    places_.push_back({last(), is_divided});
+    Has has = is_divided ? Has::features : slices ? Has::positions : Has::all;
+    if (is_term) has = TRY(append_sum(node));
+    places_.push_back({last(), has});
     return {};
+  }
+
+  // Of the terms that the last node gives.
+  Result<Has> append_sum(const Node& of) {
+    if (!rank_.slices() || of.shape.axes != Axes::sequence) {
+      append(op::TensorSum{}, last(), of.shape);
+      return Has::all;
+    }
+    const std::int64_t positions = of.shape.positions();
+    if (positions % rank_.parts != 0)
+      return refuse(
+          fmt::format("model '{}', layer {}: parallel.sequence is on, and sequences of {} cannot be "
+                      "divided by {} ranks of a tensor group",
+                      whole_.model, name_of(of), counted(positions, "position"), rank_.parts),
+          "choose a train.data.context that parallel.tensor divides, or set parallel.sequence to off");
+    Shape slice = of.shape;
+    slice.height /= rank_.parts;
+    append_border(op::TensorScatter{}, last(), slice);
+    has_slices_ = true;
+    return Has::positions;
   }
 
   Result<void> divide(Node& made) const {
@@ -144,13 +194,20 @@ class Splitting {
     return why.empty() ? Result<void>{} : cannot_divide(made, why);
   }
 
+  // Layers of which each rank gives a term of the gradient of what they read.
+  static bool copies(const Node& node, SplitForm form) {
+    return form == SplitForm::columns || (form == SplitForm::vocabulary && is_loss(node));
+  }
+
   // Tokens have no gradient to be summed.
   Value input(const Node& node, std::size_t which, SplitForm form) {
     Place& place = places_[node.inputs[which].get()];
-    const bool copies = form == SplitForm::columns || (form == SplitForm::vocabulary && is_loss(node));
-    if (!copies) return place.value;
+    if (!copies(node, form)) return place.value;
     if (!place.copy) {
-      append(op::TensorCopy{}, place.value, input_shape(node));
+      if (place.has == Has::positions)
+        append_border(op::TensorGather{}, place.value, input_shape(node));
+      else
+        append(op::TensorCopy{}, place.value, input_shape(node));
       place.copy = last();
     }
     return *place.copy;
@@ -161,12 +218,22 @@ class Splitting {
     out_.nodes.push_back({.name = {}, .operation = operation, .inputs = {from}, .shape = shape});
   }
 
+  // Between slices and whole values.
+  void append_border(const Operation& operation, Value from, const Shape& shape) {
+    append(operation, from, shape);
+    out_.nodes.back().part = NodePart{.form = SplitForm::positions,
+                                      .part = rank_.part,
+                                      .parts = rank_.parts,
+                                      .whole = operation,
+                                      .from = shape};
+  }
+
   const Graph& whole_;
   TensorRank rank_;
   std::vector<std::vector<std::size_t>> readers_;
   Graph out_;
   std::vector<Place> places_;
-  bool divided_any_ = false;
+  bool divided_any_ = false, has_slices_ = false;
 };
 
 }  // namespace

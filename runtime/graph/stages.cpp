@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/operators/traits.hpp"
+#include "runtime/graph/roles.hpp"
+#include "src/base/strings.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -70,10 +73,7 @@ class Stage {
     if (end_ < whole_.nodes.size())
       append(
           {.name = {}, .operation = op::StageOutput{}, .inputs = {last()}, .shape = out_.nodes.back().shape});
-    out_.stage->dropouts_before =
-        static_cast<std::size_t>(std::count_if(whole_.nodes.begin(), at(begin_), [](const Node& node) {
-          return traits_of(node.operation).random == Randomness::mask;
-        }));
+    out_.stage->dropouts_before = masks_before(whole_, begin_);
     TRY(find_tied());
     return std::move(out_);
   }
@@ -190,7 +190,78 @@ class Cuts {
   std::vector<End> ends_;  // up to each place
 };
 
+// "h", "h.0", "h.0.ln_1"
+std::vector<std::string> prefixes(const std::string& name) {
+  std::vector<std::string> out;
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+    out.push_back(name.substr(0, dot));
+  out.push_back(name);
+  return out;
+}
+
+bool is_called(const Node& node, const std::string& layer) {
+  return learns(node) && (node.name == layer || node.name.starts_with(layer + "."));
+}
+
+// The layers with which a stage can begin; of a block of layers its name alone.
+std::vector<std::string> possible_layers(const Graph& graph, const std::vector<std::size_t>& places) {
+  std::vector<std::string> out;
+  std::set<std::string> seen;
+  auto place = places.begin();
+  for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
+    if (!learns(graph.nodes[index])) continue;
+    const bool can_begin = !seen.empty() && place != places.end() && *place < index;
+    while (place != places.end() && *place < index) ++place;
+    std::string shortest;  // that no layer before has
+    for (const std::string& name : prefixes(graph.nodes[index].name))
+      if (seen.insert(name).second && shortest.empty()) shortest = name;
+    if (can_begin && !shortest.empty()) out.push_back(shortest);
+  }
+  return out;
+}
+
+// The last possible place before the layer, behind the layers before it.
+Result<std::size_t> place_before(const Graph& graph, const std::vector<std::size_t>& places,
+                                 const StageCut& cut) {
+  const auto refuse_cut = [&](std::string what, std::string hint) {
+    return fail(Error{
+        .kind = ErrorKind::input, .what = std::move(what), .where = cut.where, .hint = std::move(hint)});
+  };
+  const auto first = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                  [&cut](const Node& node) { return is_called(node, cut.layer); });
+  if (first == graph.nodes.end())
+    return refuse_cut(fmt::format("train.pipeline.cut: model '{}' has no layer '{}'", graph.model, cut.layer),
+                      did_you_mean(cut.layer, possible_layers(graph, places)));
+  const auto node = static_cast<std::size_t>(first - graph.nodes.begin());
+  const auto after = std::lower_bound(places.begin(), places.end(), node);
+  const bool has_layers_before = std::any_of(graph.nodes.begin(), first, learns);
+  if (has_layers_before && after != places.begin() &&
+      std::none_of(graph.nodes.begin() + static_cast<std::ptrdiff_t>(*(after - 1)) + 1, first, learns))
+    return *(after - 1);
+  return refuse_cut(
+      fmt::format("train.pipeline.cut: no stage can begin with layer '{}' of model '{}'", cut.layer,
+                  graph.model),
+      fmt::format("a stage begins where one value alone goes on, behind another layer, as with {}",
+                  fmt::join(possible_layers(graph, places), ", ")));
+}
+
 }  // namespace
+
+Result<std::vector<std::size_t>> places_of_cuts(const Graph& fused, std::span<const StageCut> cuts) {
+  const std::vector<std::size_t> possible = possible_places(fused);
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    const std::size_t place = TRY(place_before(fused, possible, cuts[i]));
+    if (i > 0 && place <= out.back())
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format("train.pipeline.cut: layer '{}' is not behind '{}' in model '{}'",
+                                            cuts[i].layer, cuts[i - 1].layer, fused.model),
+                        .where = cuts[i].where,
+                        .hint = "name the first layer of each stage but the first, in the model's order"});
+    out.push_back(place);
+  }
+  return out;
+}
 
 Result<std::vector<std::size_t>> places_of_cuts(const Graph& fused, int stages) {
   std::vector<std::size_t> out = Cuts(fused, possible_places(fused)).best(stages);
@@ -199,11 +270,12 @@ Result<std::vector<std::size_t>> places_of_cuts(const Graph& fused, int stages) 
                 "set a smaller parallel.pipeline: a stage ends where one value alone goes on");
 }
 
-Result<Graph> cut_graph(const Graph& whole, const StageRank& rank) {
+Result<Graph> cut_graph(const Graph& whole, const StageRank& rank, std::span<const StageCut> cuts) {
   const Graph fused = fuse(whole);
   TRY(check_losses(fused));
   std::vector<std::size_t> begins = {0};
-  for (const std::size_t place : TRY(places_of_cuts(fused, rank.stages))) begins.push_back(place + 1);
+  const auto places = cuts.empty() ? places_of_cuts(fused, rank.stages) : places_of_cuts(fused, cuts);
+  for (const std::size_t place : TRY(places)) begins.push_back(place + 1);
   begins.push_back(fused.nodes.size());
   const auto stage = static_cast<std::size_t>(rank.stage);
   return Stage(fused, begins[stage], begins[stage + 1]).build();

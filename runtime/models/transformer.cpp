@@ -86,7 +86,8 @@ class Builder {
   Value attention(const std::string& block, Value x) {
     const op::Attention heads{.heads = spec_.heads,
                               .key_heads = spec_.key_heads,
-                              .rotary_base = learns_positions() ? 0 : spec_.rotary_base};
+                              .rotary_base = learns_positions() ? 0 : spec_.rotary_base,
+                              .dropout = spec_.attention_dropout};
     const std::int64_t width = spec_.features / spec_.heads;
     x = linear(block + names_.attention_in, x, (heads.heads + 2 * heads.keys()) * width);
     return projection(block + names_.attention_out, g_.attention(x, heads));
@@ -154,6 +155,7 @@ Result<Transformer> read_transformer(const yaml::Node& node, const std::string& 
   const bool has_bias = TRY(fields.bool_or("bias", out.norm == Transformer::Norm::layer));
   out.bias = has_bias ? Bias::learned : Bias::none;
   out.dropout = static_cast<float>(TRY(fields.number_or("dropout", 0, 0, 0.99)));
+  out.attention_dropout = static_cast<float>(TRY(fields.number_or("attention-dropout", 0, 0, 0.99)));
   out.epsilon = static_cast<float>(TRY(fields.number_or("epsilon", out.epsilon, 1e-12, 1)));
   out.rotary_base = static_cast<float>(TRY(fields.number_or("rotary-base", out.rotary_base, 1, 1e9)));
   TRY(fields.finish());

@@ -27,6 +27,7 @@ struct Transformer {
   Positions positions = Positions::learned;
   Head head = Head::tied;
   Bias bias = Bias::learned;
+  float attention_dropout = 0;  // of the shares of attention; `dropout` is that of the residual stream
   float dropout = 0, epsilon = 1e-5F, rotary_base = 10000;
 
   std::int64_t hidden_features() const;

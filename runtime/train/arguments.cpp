@@ -20,9 +20,10 @@ Result<int> read_ranks(const std::string& flag, const std::string& word) {
 }  // namespace
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
-  static const std::vector<std::string> flags = {
-      "--config", "--check",   "--check-settings", "--prepare", "--evaluate", "--predict", "--sample",
-      "--export", "--version", "--help",           "--ranks",   "--tensor",   "--pipeline"};
+  static const std::vector<std::string> flags = {"--config",   "--check",   "--check-settings", "--prepare",
+                                                 "--evaluate", "--predict", "--sample",         "--export",
+                                                 "--version",  "--help",    "--ranks",          "--tensor",
+                                                 "--pipeline", "--servers", "--sequence"};
   Arguments out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -34,10 +35,15 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
       out.action = Arguments::Action::check;
     } else if (word == "--check-settings") {
       out.action = Arguments::Action::check_settings;
-    } else if (word == "--ranks" || word == "--tensor" || word == "--pipeline") {
+    } else if (word == "--ranks" || word == "--tensor" || word == "--pipeline" || word == "--servers") {
       if (i + 1 == words.size()) return wrong(word + " needs a number");
       const int number = TRY(read_ranks(word, words[++i]));
-      (word == "--ranks" ? out.ranks : word == "--tensor" ? out.tensor_ranks : out.stages) = number;
+      (word == "--ranks"      ? out.ranks
+       : word == "--tensor"   ? out.tensor_ranks
+       : word == "--pipeline" ? out.stages
+                              : out.servers) = number;
+    } else if (word == "--sequence") {
+      out.sequence = SequenceParallel::on;
     } else if (word == "--config" || word.starts_with("--config=")) {
       if (!out.config.empty()) return wrong("--config is given twice");
       if (word == "--config" && i + 1 == words.size()) return wrong("--config needs a file");
@@ -48,11 +54,15 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
     }
   }
   if (out.config.empty()) return wrong("--config FILE is missing");
-  if ((out.ranks || out.tensor_ranks || out.stages) && out.action == Arguments::Action::train)
+  const bool has_sequence = out.sequence == SequenceParallel::on;
+  if ((out.ranks || out.tensor_ranks || out.stages || out.servers || has_sequence) &&
+      out.action == Arguments::Action::train)
     return wrong(fmt::format("{} goes with --check and --check-settings: a rank knows how many there are",
                              out.ranks          ? "--ranks"
                              : out.tensor_ranks ? "--tensor"
-                                                : "--pipeline"));
+                             : out.stages       ? "--pipeline"
+                             : out.servers      ? "--servers"
+                                                : "--sequence"));
   return out;
 }
 
@@ -60,9 +70,9 @@ std::string_view help_text() {
   return R"(dlrun-train: one rank of a training with dlrun's own runtime. dlrun starts it: see dlrun(1).
 
   dlrun-train --config FILE            trains; FILE is JSON that dlrun wrote from a job file
-  dlrun-train --check [--ranks N [--tensor T] [--pipeline P]] --config FILE    checks the job, the data files' headers and the checkpoint folder
-  dlrun-train --check-settings [--ranks N [--tensor T] [--pipeline P]] --config FILE    checks the settings of the job alone
-              ... of N ranks, in tensor groups of T and pipelines of P stages
+  dlrun-train --check [--ranks N [--tensor T [--sequence]] [--pipeline P] [--servers S]] --config FILE    checks the job, the data files' headers and the checkpoint folder
+  dlrun-train --check-settings [--ranks N [--tensor T [--sequence]] [--pipeline P] [--servers S]] --config FILE    checks the settings of the job alone
+              ... of N ranks, in tensor groups of T (with sequence parallelism) and pipelines of P stages, or with S parameter servers
   dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop]    packs folders of images for fast reading
               [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
   dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb    repacks encoded images into large files

@@ -18,7 +18,9 @@ struct Arguments {
   // Where the job is only checked: the ranks that it will have, those of each of its tensor groups, and the
   // stages of its pipelines.
   std::optional<int> ranks, tensor_ranks, stages;
-  ModelRank model() const { return first_of(tensor_ranks.value_or(1), stages.value_or(1)); }
+  std::optional<int> servers;  // parameter servers of their own, besides the ranks
+  SequenceParallel sequence = SequenceParallel::off;
+  ModelRank model() const { return first_of(tensor_ranks.value_or(1), stages.value_or(1), sequence); }
   int ranks_of_model() const { return tensor_ranks.value_or(1) * stages.value_or(1); }
 };
 

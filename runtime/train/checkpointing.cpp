@@ -121,6 +121,7 @@ bool Checkpointing::due_by_time() const {
 }
 
 Result<void> Checkpointing::save(const Engine& engine, const Position& position, const Reporter& reporter) {
+  if (before_save_) TRY(before_save_());
   Manifest manifest = facts_;
   manifest.position = position;
   const auto epoch = position.seen > 0 ? reporter.whole_epoch() : std::nullopt;

@@ -4,6 +4,7 @@
 // from phase to phase after the same step, in which no rank was still writing (StepTotals::writing).
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "runtime/checkpoint/part_writer.hpp"
@@ -47,6 +48,10 @@ class Checkpointing {
   /// In parts, before a step ends: whether this rank is writing, and whether it wants a checkpoint by now.
   bool is_writing() const { return parts_ && parts_->writer.busy(); }
   bool wants_one() const { return parts_ && group_->rank() == 0 && due_by_time(); }
+  /// One is due, and nothing is being written: it waits for a step after which ranks have equal weights.
+  bool is_due() const { return pending_ && writer_ && !writer_->busy(); }
+  /// What is to be done before the engine's state is saved, where others have a part of it.
+  void set_before_save(std::function<Result<void>()> before) { before_save_ = std::move(before); }
   /// One is due after the next step, whatever `every` says.
   void want_one() { pending_ = true; }
   /// After each step: writes where one is due or asked for, and tells of those that got done. Where ranks
@@ -94,6 +99,7 @@ class Checkpointing {
   Communicator* group_ = nullptr;  // in parts
   std::optional<BackgroundWriter> writer_;
   std::optional<Parts> parts_;
+  std::function<Result<void>()> before_save_;
 };
 
 }  // namespace dlrun::runtime

@@ -46,11 +46,26 @@ Result<void> read_number_scaling(Fields& data, TrainSpec& out) {
   return data.finish();
 }
 
+// What a GPU does on the way is cut out, scale and mirror; and images that are in memory are decoded once.
+Result<void> check_decode_by_gpu(Fields& data, const TrainSpec& spec) {
+  const Augmentation& of = spec.augmentation;
+  const bool does_more = of.crop_padding > 0 || of.jitter.any();
+  if (of.resized_crop && !does_more) return {};
+  return yaml::error_at(
+      *data.find("decode"),
+      does_more ? "train.data.decode is nvjpeg, which does not do crop and color-jitter"
+                : "train.data.decode is nvjpeg, and train.data.augment has no random-resized-crop",
+      "use augment: [random-resized-crop, flip], or leave decode out");
+}
+
 // memory is also what decides whether images are decoded once, which may be more.
 Result<void> read_decoding(Fields& data, const TrainSpec& spec, DecodeOptions& out) {
   out.evaluation = TRY(read_evaluation(data, spec.augmentation));
   out.memory = std::min(out.memory, TRY(data.size_or("memory", out.memory)));
   if (data.has("workers")) out.workers = static_cast<unsigned>(TRY(data.integer_or("workers", 1, 1, 1024)));
+  static const std::vector<std::string> decoders{"cpu", "nvjpeg"};
+  out.by = static_cast<DecodeOptions::By>(TRY(data.choice_or("decode", 0, decoders)));
+  if (out.by == DecodeOptions::By::device) TRY(check_decode_by_gpu(data, spec));
   return {};
 }
 

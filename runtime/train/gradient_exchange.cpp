@@ -12,8 +12,11 @@ Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& e
     out.sums_ = TRY(ShardSums::make({*shards, spec.accumulate}, engine, comm));
   else if (spec.accumulate > 1)
     out.accumulated_ = TRY(AccumulatedGradients::make(engine));
-  if (spec.parameter_server) TRY(out.choose_servers(*spec.parameter_server));
   out.groups_ = groups;
+  if (groups.servers != nullptr)
+    out.loads_ = groups.servers->loads();
+  else if (spec.parameter_server)
+    TRY(out.choose_servers(*spec.parameter_server));
   if (groups.tensor != nullptr)
     out.tensor_.emplace(engine, TensorAgreement::Groups{*groups.tensor, comm}, out.sums());
   if (groups.pipeline != nullptr) out.stages_.emplace(engine, *groups.pipeline);
@@ -81,6 +84,8 @@ Result<void> GradientExchange::start(std::size_t bucket) {
 
 Result<void> GradientExchange::send(std::size_t bucket) {
   if (exchange_ == Exchange::alone) return {};
+  if (groups_.servers != nullptr)
+    return groups_.servers->start({engine_->buckets()[bucket].offset, gradients(bucket).size()});
   if (scatters())
     return comm_->reduce_scatter_start(gradients(bucket), engine_->sharded()->borders()[bucket], dtype_);
   if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
@@ -117,7 +122,7 @@ Result<double> GradientExchange::square_sum() const {
   double common = 0, own = 0;
   for (const GradientSlice& slice : engine_->gradient_slices()) {
     if (stages_ && !stages_->counts(slice)) continue;
-    const bool is_common = slice.of == GradientOf::whole && (tensor_ || has_all);
+    const bool is_common = slice.of != GradientOf::part && (tensor_ || has_all);
     const Bucket part = is_common || has_all ? Bucket{slice.offset, slice.length}
                                              : summed_part(*engine_, slice, comm_->rank());
     (is_common ? common : own) += square_sum_of(arena.subspan(part.offset, part.length));
@@ -136,6 +141,8 @@ Result<void> GradientExchange::finish_over_data() {
   }
   if (accumulated_) accumulated_->add_to(engine_->spare_slots());
   if (exchange_ == Exchange::alone) return {};
+  // Those of a step that others need not take at once are the rank's own.
+  if (groups_.servers != nullptr && groups_.servers->staleness() > 0) return comm_->wait_all();
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
   const bool whole = travels_whole() && !scatters() && engine_->reducing() == nullptr;
   TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));

@@ -10,6 +10,7 @@
 #include "runtime/train/accumulated_gradients.hpp"
 #include "runtime/train/parameter_update.hpp"
 #include "runtime/train/server_placement.hpp"
+#include "runtime/train/servers/server_client.hpp"
 #include "runtime/train/shard_sums.hpp"
 #include "runtime/train/stage_agreement.hpp"
 #include "runtime/train/tensor_agreement.hpp"
@@ -23,10 +24,12 @@ struct ShardsOfRank {
   ShardRange own = {0, 1};
 };
 
-/// The groups of a rank whose ranks have other parts of the model; null where there are none.
+/// The groups of a rank whose ranks have other parts of the model, and the processes that update its weights;
+/// null where there are none.
 struct ModelGroups {
   Communicator* tensor = nullptr;
   Communicator* pipeline = nullptr;
+  ServerClient* servers = nullptr;
 };
 
 class GradientExchange {
@@ -66,6 +69,8 @@ class GradientExchange {
 
   /// What the servers have, where there are any.
   const std::vector<ServerLoad>& server_loads() const { return loads_; }
+  /// Null where the ranks update by themselves.
+  ServerClient* servers() const { return groups_.servers; }
 
  private:
   GradientExchange(const TrainSpec& spec, Engine& engine, Communicator& comm)

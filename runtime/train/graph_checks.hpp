@@ -22,4 +22,7 @@ Result<void> check_patterns(const Graph& graph, const std::vector<ParameterPatte
 /// its gradient, the optimizer's state.
 Result<void> check_state_size(const Graph& graph, std::size_t numbers_each);
 
+/// That each of so many parameter servers of their own has a tensor of the model to place on it.
+Result<void> check_server_count(const Graph& graph, int servers);
+
 }  // namespace dlrun::runtime

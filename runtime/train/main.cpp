@@ -8,6 +8,7 @@
 #include "runtime/train/arguments.hpp"
 #include "runtime/train/model_commands.hpp"
 #include "runtime/train/prepare_command.hpp"
+#include "runtime/train/servers/server_settings.hpp"
 #include "runtime/train/session.hpp"
 #include "runtime/train/startup.hpp"
 #include "src/base/exit_code.hpp"
@@ -70,6 +71,10 @@ int main(int argc, char** argv) {
         fmt::format("dlrun-train {} ({}, {})\n", dlrun::kVersion, dlrun::kCompiler, dlrun::kBuildType));
   auto spec = dlrun::runtime::read_train_spec_file(arguments->config);
   if (!spec) return fail_with(spec.error());
+  const bool is_checked = arguments->action != Arguments::Action::train;
+  if (is_checked)
+    if (const auto usable = use_server_processes(*spec, arguments->servers.value_or(0)); !usable)
+      return fail_with(usable.error());
   if (arguments->ranks)
     if (const auto divided = divide_global_batch(*spec, *arguments->ranks / arguments->ranks_of_model());
         !divided)

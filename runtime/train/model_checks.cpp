@@ -1,58 +1,84 @@
 // See model_checks.hpp.
 #include "runtime/train/model_checks.hpp"
 
+#include "runtime/base/counted.hpp"
+#include "runtime/graph/fuse.hpp"
 #include "runtime/models/models.hpp"
+#include "runtime/train/gpu_decoder.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
-tl::unexpected<Error> no_form(std::string_view key, std::string_view what, std::string hint) {
-  return fail(Error{.kind = ErrorKind::input,
-                    .what = fmt::format("{} is above 1, and {}", key, what),
-                    .hint = std::move(hint)});
-}
+// The section parallel is the launcher's: errors have the place of the key of train that does not go with it.
+class Refusals {
+ public:
+  Refusals(const TrainSpec& spec, std::string key) : spec_(spec), key_(std::move(key)) {}
+  /// `place`: a key of train.
+  tl::unexpected<Error> because(const std::string& place, std::string_view what, std::string hint) const {
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("{} is above 1, and {}", key_, what),
+                      .where = spec_.place_of(place),
+                      .hint = std::move(hint)});
+  }
+  // What neither tensor groups nor pipelines can.
+  Result<void> check_common() const {
+    if (spec_.parameter_server)
+      return because("parameter-server", "train.parameter-server is set: servers have whole models",
+                     fmt::format("remove train.parameter-server or {}", key_));
+    if (spec_.sync)
+      return because("sync", "train.sync is set: the parts of a model sum in each step",
+                     fmt::format("remove train.sync or {}", key_));
+    return {};
+  }
 
-// What neither of the two can.
-Result<void> check_common_settings(const TrainSpec& spec, std::string_view key) {
-  if (spec.parameter_server)
-    return no_form(key, "train.parameter-server is set: servers have whole models",
-                   fmt::format("remove train.parameter-server or {}", key));
-  if (spec.sync)
-    return no_form(key, "train.sync is set: the parts of a model sum in each step",
-                   fmt::format("remove train.sync or {}", key));
-  return {};
-}
+ private:
+  const TrainSpec& spec_;
+  std::string key_;
+};
 
 Result<void> check_tensor_settings(const TrainSpec& spec) {
-  TRY(check_common_settings(spec, "parallel.tensor"));
+  const Refusals refuse(spec, "parallel.tensor");
+  TRY(refuse.check_common());
   const OptimizerTraits& optimizer = *spec.optimizer.optimizer.traits;
   if (optimizer.tensor_pass == nullptr) return {};
-  return no_form(
-      "parallel.tensor",
+  return refuse.because(
+      "optimizer.name",
       fmt::format("train.optimizer is {}, which needs the norm of each whole tensor", optimizer.name),
       "use sgd, adam or adamw");
 }
 
 Result<void> check_pipeline_settings(const TrainSpec& spec) {
-  constexpr const char* kKey = "parallel.pipeline";
-  TRY(check_common_settings(spec, kKey));
+  const Refusals refuse(spec, "parallel.pipeline");
+  TRY(refuse.check_common());
   if (spec.shards)
-    return no_form(kKey, "train.shards is set: sums of shards have no pipelines so far",
-                   "remove train.shards or parallel.pipeline");
+    return refuse.because("shards", "train.shards is set: sums of shards have no pipelines so far",
+                          "remove train.shards or parallel.pipeline");
   if (spec.benchmark)
-    return no_form(kKey, "train.benchmark is set: it times parts of a step that no stage has alone",
-                   "remove train.benchmark, and read the rate of a training");
+    return refuse.because("benchmark",
+                          "train.benchmark is set: it times parts of a step that no stage has alone",
+                          "remove train.benchmark, and read the rate of a training");
   if (purpose_of(spec.model) == Purpose::generate)
-    return no_form(kKey, fmt::format("train.model is {}, a GAN: it has several losses", spec.model),
-                   "remove parallel.pipeline, or choose another model");
+    return refuse.because("model", fmt::format("train.model is {}, a GAN: it has several losses", spec.model),
+                          "remove parallel.pipeline, or choose another model");
   return {};
+}
+
+Result<void> check_cuts(const TrainSpec& spec, const StageRank& rank) {
+  const std::size_t stages = spec.cuts.size() + 1;
+  if (stages == 1 || rank.alone() || stages == static_cast<std::size_t>(rank.stages)) return {};
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = fmt::format("train.pipeline.cut makes {} stages, and parallel.pipeline is {}",
+                                        stages, rank.stages),
+                    .where = spec.place_of("pipeline.cut"),
+                    .hint = fmt::format("set parallel.pipeline to {}, or name {}", stages,
+                                        counted(rank.stages - 1, "layer"))});
 }
 
 // Errors of the passes over a graph.
 Result<Graph> at_model(const TrainSpec& spec, Result<Graph> graph) {
   if (graph) return graph;
   Error error = std::move(graph).error();
-  error.where = spec.model_where;
+  if (error.where.empty()) error.where = spec.model_where;
   return fail(std::move(error));
 }
 
@@ -60,30 +86,38 @@ Result<Graph> at_model(const TrainSpec& spec, Result<Graph> graph) {
 
 Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
   const bool in_parts = spec.optimizer.state == OptimizerSpec::State::sharded;
-  const auto refuse = [](std::string what, std::string hint) {
-    return fail(Error{
-        .kind = ErrorKind::input, .what = std::move(what) + " on GPUs so far", .hint = std::move(hint)});
+  const auto refuse = [&spec](const std::string& place, std::string what, std::string hint) {
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = std::move(what) + " on GPUs so far",
+                      .where = spec.place_of(place),
+                      .hint = std::move(hint)});
   };
   if (!rank.stage.alone())
-    return refuse("parallel.pipeline is above 1, which is not supported",
+    return refuse("device", "parallel.pipeline is above 1, which is not supported",
                   "set train.device to cpu, or remove parallel.pipeline");
   if (!in_parts && rank.tensor.alone()) return {};
+  if (rank.tensor.slices())
+    return refuse("device", "parallel.sequence is on, which is not supported",
+                  "set parallel.sequence to off, or train.device to cpu");
   const std::string key =
       in_parts ? "train.optimizer.state is sharded" : std::string("parallel.tensor is above 1");
   if (in_parts && !rank.tensor.alone())
-    return refuse("parallel.tensor is above 1 and " + key + ", which is not supported together",
+    return refuse("optimizer.state",
+                  "parallel.tensor is above 1 and " + key + ", which is not supported together",
                   "set train.optimizer.state to replicated, or train.device to cpu");
   if (spec.shards)
-    return refuse(key + " and train.shards is set, which is not supported together",
+    return refuse("shards", key + " and train.shards is set, which is not supported together",
                   "remove train.shards, or set train.device to cpu");
   const OptimizerTraits& optimizer = *spec.optimizer.optimizer.traits;
   if (optimizer.tensor_pass != nullptr)
-    return refuse(fmt::format("{} and train.optimizer is {}, which needs the norm of each whole tensor: not "
+    return refuse("optimizer.name",
+                  fmt::format("{} and train.optimizer is {}, which needs the norm of each whole tensor: not "
                               "supported",
                               key, optimizer.name),
                   "use sgd, adam or adamw, or set train.device to cpu");
   if (spec.allreduce.dtype != CommDtype::f32)
-    return refuse(fmt::format("{} and train.allreduce.dtype is {}, which is not supported", key,
+    return refuse("allreduce.dtype",
+                  fmt::format("{} and train.allreduce.dtype is {}, which is not supported", key,
                               name_of(spec.allreduce.dtype)),
                   "set train.allreduce.dtype to f32, or train.device to cpu");
   return {};
@@ -91,11 +125,14 @@ Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
 
 Result<void> check_model_settings(const TrainSpec& spec, const ModelRank& rank) {
   if (spec.device == TrainSpec::Device::cuda) TRY(check_gpu_settings(spec, rank));
+  if (spec.device == TrainSpec::Device::cpu && spec.decoding.by == DecodeOptions::By::device)
+    return fail(needs_gpu());
   if (!rank.tensor.alone()) TRY(check_tensor_settings(spec));
+  TRY(check_cuts(spec, rank.stage));
   return rank.stage.alone() ? Result<void>{} : check_pipeline_settings(spec);
 }
 
-// What layers say of their division must fit also where no group divides them.
+// What layers say of their division must fit also where no group divides them; so must cuts.
 Result<Graph> divided_graph(const TrainSpec& spec, const Graph& whole, const ModelRank& rank) {
   TRY(check_model_settings(spec, rank));
   Graph out = whole;
@@ -103,7 +140,9 @@ Result<Graph> divided_graph(const TrainSpec& spec, const Graph& whole, const Mod
     Graph part = TRY(at_model(spec, split_graph(whole, rank.tensor)));
     if (!rank.tensor.alone()) out = std::move(part);
   }
-  return rank.stage.alone() ? Result<Graph>(std::move(out)) : at_model(spec, cut_graph(out, rank.stage));
+  if (rank.stage.alone() && !spec.cuts.empty()) TRY(places_of_cuts(fuse(out), spec.cuts));
+  return rank.stage.alone() ? Result<Graph>(std::move(out))
+                            : at_model(spec, cut_graph(out, rank.stage, spec.cuts));
 }
 
 }  // namespace dlrun::runtime

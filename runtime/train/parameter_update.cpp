@@ -5,6 +5,7 @@
 
 #include "runtime/optim/optimizer.hpp"
 #include "runtime/train/gradient_parts.hpp"
+#include "runtime/train/servers/server_client.hpp"
 
 namespace dlrun::runtime {
 
@@ -31,6 +32,7 @@ Result<double> ParameterUpdate::squares() const {
 }
 
 Result<void> ParameterUpdate::apply(const UpdateStep& step) {
+  if (servers_ != nullptr) return servers_->update(step);
   ShardedEngine* const sharded = engine_.sharded();
   if (sharded == nullptr) {
     engine_.apply(step);
@@ -64,6 +66,7 @@ Result<void> ParameterUpdate::gather_start(std::size_t bucket) {
 }
 
 Result<void> ParameterUpdate::gather() {
+  if (servers_ != nullptr) return servers_->update({.learning_rate = 0, .gradient_scale = 0});
   if (engine_.sharded() == nullptr) return {};
   for (std::size_t bucket = 0; bucket < engine_.buckets().size(); ++bucket) TRY(gather_start(bucket));
   TRY(group_.wait_all());

@@ -8,12 +8,15 @@
 
 namespace dlrun::runtime {
 
+class ServerClient;
+
 class ParameterUpdate {
  public:
   /// Which gradients a rank has summed: all, or those of its part.
   enum class Sums { all, own_part };
-  ParameterUpdate(Engine& engine, Communicator& group, Sums sums)
-      : engine_(engine), group_(group), sums_(sums) {}
+  /// `servers`: where other processes make the update.
+  ParameterUpdate(Engine& engine, Communicator& group, Sums sums, ServerClient* servers = nullptr)
+      : engine_(engine), group_(group), sums_(sums), servers_(servers) {}
 
   /// The sum of the squares of all gradients, the same on all ranks.
   Result<double> squares() const;
@@ -29,6 +32,7 @@ class ParameterUpdate {
   Engine& engine_;
   Communicator& group_;
   Sums sums_;
+  ServerClient* servers_;
 };
 
 /// In the order of a sum with sixteen lanes.

@@ -47,6 +47,11 @@ Result<RankOf> rank_in(const Environment& environment, std::string_view kind) {
 Result<GroupRanks> group_ranks_of(const Environment& environment) {
   const RankOf tensor = TRY(rank_in(environment, "TENSOR")), stage = TRY(rank_in(environment, "PIPELINE"));
   GroupRanks out{.model = {{tensor.rank, tensor.ranks}, {stage.rank, stage.ranks}}};
+  const std::string sequence = environment.get("DLRUN_SEQUENCE_PARALLEL", "off");
+  if (sequence != "on" && sequence != "off")
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("DLRUN_SEQUENCE_PARALLEL is '{}', neither on nor off", sequence)});
+  if (sequence == "on") out.model.tensor.sequence = SequenceParallel::on;
   if (out.model.alone()) return out;
   out.data = TRY(number(environment, "DLRUN_DATA_RANK", "", 0));
   out.data_ranks = TRY(number(environment, "DLRUN_DATA_SIZE", "", 1));
@@ -56,6 +61,7 @@ Result<GroupRanks> group_ranks_of(const Environment& environment) {
 // A color or key is the rank in the slowest of the other groups first.
 Result<void> ProcessGroups::connect(Communicator& world, const GroupRanks& ranks) {
   world_ = &world;
+  model_rank_ = ranks.model;
   const auto& [tensor, stage] = ranks.model;
   if (ranks.model.alone()) return {};
   const int layer_part = stage.stage * tensor.parts + tensor.part;

@@ -37,6 +37,7 @@ class ProcessGroups final : public TensorGroup {
   /// side by side. Null where no model is divided.
   Communicator* model() const { return model_.get(); }
   Communicator* all_in_groups() const { return all_.get(); }
+  const ModelRank& model_rank() const { return model_rank_; }
   int stages() const { return pipeline_ ? pipeline_->size() : 1; }
   PipelineLinks& links() { return links_; }
 
@@ -44,12 +45,16 @@ class ProcessGroups final : public TensorGroup {
   Result<void> sum(std::span<float> data, CommDtype dtype) override {
     return tensor_->allreduce(data, dtype);
   }
+  Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype) override {
+    return tensor_->reduce_scatter(data, mine, dtype);
+  }
   Result<void> gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     return tensor_->allgather(mine, all);
   }
 
  private:
   Communicator* world_ = nullptr;
+  ModelRank model_rank_;
   std::unique_ptr<Communicator> tensor_, pipeline_, data_, model_, all_;
   PipelineLinks links_;
 };

@@ -16,6 +16,9 @@
 #include "runtime/train/init_weights.hpp"
 #include "runtime/train/pipeline_schedule.hpp"
 #include "runtime/train/resume.hpp"
+#include "runtime/train/servers/server_roles.hpp"
+#include "runtime/train/servers/server_session.hpp"
+#include "runtime/train/servers/server_settings.hpp"
 #include "runtime/train/settings.hpp"
 #include "runtime/train/start_elastic.hpp"
 #include "runtime/train/startup.hpp"
@@ -132,6 +135,7 @@ class Session {
     reporter_.emplace(
         ControlChannel::open(environment_.get("DLRUN_CONTROL"), TRY(rank_of(environment_, comm))),
         comm.rank(), begin_);
+    reporter_->keep_for_result("device", prepared_.on_gpu == nullptr ? "cpu" : "cuda");
     const Start begun = joined ? TRY(join_later(*joined)) : TRY(begin_together());
     const Position start = begun.position;
     const std::optional<int> shards = begun.shards;
@@ -141,6 +145,7 @@ class Session {
       folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
+    TRY(connect_servers());
     GradientExchange gradients =
         TRY(GradientExchange::make(spec_, *prepared_.engine, prepared_.data_group(), shards, model_groups()));
     if (gpu_sums_)
@@ -171,7 +176,8 @@ class Session {
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
     if (trace && ending != Ending::left) TRY(trace->finish());
     reporter_->close();
-    TRY(comm.finish());
+    if (servers_) TRY(servers_->finish());
+    TRY(world().finish());
     return ending;
   }
 
@@ -183,12 +189,26 @@ class Session {
     print_error(error);
     if (reporter_) reporter_->close();
     const int code = to_int(exit_code(error.kind));
-    if (prepared_.comm && prepared_.comm->size() > 1) prepared_.comm->abort(code);
+    if ((prepared_.world || prepared_.comm) && world().size() > 1) world().abort(code);
     return code;
   }
 
  private:
-  ModelGroups model_groups() const { return {prepared_.groups.tensor(), prepared_.groups.pipeline()}; }
+  ModelGroups model_groups() const {
+    return {prepared_.groups.tensor(), prepared_.groups.pipeline(), servers_.get()};
+  }
+  Communicator& world() const { return prepared_.world ? *prepared_.world : *prepared_.comm; }
+
+  // From what the ranks have now: they know where to start.
+  Result<void> connect_servers() {
+    if (!prepared_.world) return {};
+    servers_ =
+        TRY(ServerClient::make(spec_, *prepared_.engine, {*prepared_.world, *prepared_.comm}, environment_));
+    reporter_->note(servers_->description());
+    if (checkpoints_) checkpoints_->set_before_save([this] { return servers_->read_state(); });
+    return {};
+  }
+
   std::optional<PipelineOfRank> pipeline() {
     Communicator* const group = prepared_.groups.pipeline();
     return group == nullptr ? std::nullopt : std::optional(PipelineOfRank{*group, prepared_.groups.links()});
@@ -202,9 +222,12 @@ class Session {
       whole += elements_of(tensor.shape);
       here += tensor.elements();
     }
-    return fmt::format("tensor groups of {} ranks: {} of the {}'s {} parameters on rank 0",
+    return fmt::format("tensor groups of {} ranks: {} of the {}'s {} parameters on rank 0{}",
                        prepared_.groups.ranks(), here,
-                       prepared_.groups.pipeline() == nullptr ? "model" : "stage", whole);
+                       prepared_.groups.pipeline() == nullptr ? "model" : "stage", whole,
+                       prepared_.groups.model_rank().tensor.slices()
+                           ? ", and a slice of the positions between divided layers"
+                           : "");
   }
 
   // All ranks call it. How evenly the model is cut, and what its stages wait at least.
@@ -263,6 +286,9 @@ class Session {
   }
 
   Result<Start> start_together() {
+    if (const Communicator* const pipeline = prepared_.groups.pipeline();
+        pipeline != nullptr && pipeline->rank() > 0)
+      spec_.decoding.rows = DecodeOptions::Rows::answers;
     TRY(check_agreement(spec_, prepared_));
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(say_where());
@@ -325,6 +351,7 @@ class Session {
     for (const std::string& found : prepared_.data.notes) reporter_->note(found);
     if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
+    if (spec_.decoding.decoder) reporter_->note("JPEGs are decoded by the engines of the GPU, by nvJPEG");
     if (prepared_.groups.tensor() != nullptr) reporter_->note(division_text());
     if (prepared_.groups.pipeline() != nullptr) reporter_->note(TRY(stages_text()));
     return {};
@@ -493,6 +520,7 @@ class Session {
   std::unique_ptr<FileSystem> files_ = real_file_system();
   PreparedTraining prepared_;
   std::optional<Reporter> reporter_;
+  std::unique_ptr<ServerClient> servers_;  // where they are processes of their own
   std::unique_ptr<Checkpointing> checkpoints_;
   std::optional<GpuShardSums> gpu_sums_;  // of shards
   std::function<Result<void>(const std::string&)> check_finished_;
@@ -507,7 +535,11 @@ void print_error(const Error& error) {
   std::fflush(stderr);
 }
 
-int run_session(const TrainSpec& spec, const Environment& environment, Ticks begin) {
+int run_session(TrainSpec spec, const Environment& environment, Ticks begin) {
+  const auto roles = server_roles_of(environment);
+  const auto usable = roles ? use_server_processes(spec, roles->servers) : tl::unexpected(roles.error());
+  if (!usable) return print_error(usable.error()), to_int(exit_code(usable.error().kind));
+  if (roles->own == ServerRoles::Own::server) return run_server_session(spec, environment);
   watch_stop_signals();
   Session session(spec, environment, begin);
   const auto ending = session.run();

@@ -8,7 +8,7 @@
 namespace dlrun::runtime {
 
 /// The process's exit code. Does not return where the job is ended through the ranks' own means.
-int run_session(const TrainSpec& spec, const Environment& environment, Ticks begin);
+int run_session(TrainSpec spec, const Environment& environment, Ticks begin);
 
 /// "dlrun-train: error: ..." on stderr.
 void print_error(const Error& error);

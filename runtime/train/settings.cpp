@@ -1,6 +1,7 @@
 // See settings.hpp.
 #include "runtime/train/settings.hpp"
 
+#include "runtime/base/counted.hpp"
 #include "runtime/train/sync_section.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -107,6 +108,9 @@ Settings settings_of(const TrainSpec& spec) {
   if (spec.measure) out["loss"] = spec.measure->text();
   out["precision"] = std::string(runtime::name_of(spec.precision));
   out["sync"] = text_of(spec.sync);
+  // An evaluation is of the ranks' mean, from which they then go on.
+  if (spec.sync)
+    out["evaluate.every"] = spec.evaluate ? counted(spec.evaluate->every, "step") : std::string("none");
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
   out["data.std"] = text_of(spec.conversion.std_dev);
@@ -122,6 +126,7 @@ Settings settings_of(const TrainSpec& spec) {
   out["data.centre-crop"] = spec.decoding.evaluation.centre_crop
                                 ? fmt::format("{}", *spec.decoding.evaluation.centre_crop)
                                 : "none";
+  out["data.decode"] = spec.decoding.by == DecodeOptions::By::device ? "nvjpeg" : "cpu";
   out["stop-at.accuracy"] = spec.stop_at_accuracy ? fmt::format("{}", *spec.stop_at_accuracy) : "none";
   out["stop-at.loss"] = spec.stop_at_loss ? fmt::format("{}", *spec.stop_at_loss) : "none";
   return out;

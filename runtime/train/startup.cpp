@@ -15,7 +15,9 @@
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
+#include "runtime/train/gpu_decoder.hpp"
 #include "runtime/train/model_checks.hpp"
+#include "runtime/train/servers/server_roles.hpp"
 #include "runtime/train/stage_agreement.hpp"
 #include "runtime/train/sync_section.hpp"
 #include "src/base/units.hpp"
@@ -42,16 +44,22 @@ Result<void> check_label_targets(const TrainSpec& spec, const Dataset& data) {
 }
 
 // How many there are before they have met; where nothing tells, more than one. One's gradients stay where
-// they are.
+// they are, unless servers need them.
 int ranks_of(const Environment& environment) {
+  if (environment.find("DLRUN_SERVERS")) return 2;
   const auto backend = choose_backend(environment);
   if (backend && *backend == Backend::one_rank) return 1;
   const auto ranks = parse_integer(environment.get("DLRUN_SIZE", "2"), 1, 1 << 30);
   return ranks ? static_cast<int>(*ranks) : 2;
 }
 
+// What does not fit the data has the place of the model.
 Result<Graph> build(const TrainSpec& spec, const InputShape& shape) {
-  return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+  auto out = spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+  return std::move(out).map_error([&spec](Error error) {
+    if (error.where.empty()) error.where = spec.model_where;
+    return error;
+  });
 }
 
 // Before the groups are connected.
@@ -64,12 +72,15 @@ std::optional<StatePart> state_part(const TrainSpec& spec, const GroupRanks& gro
 
 Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
   TRY(check_patterns(graph, spec.patterns));
+  if (spec.parameter_server && spec.parameter_server->placement != Placement::split)
+    TRY(check_server_count(graph, spec.parameter_server->processes));
   return check_state_size(graph, 2 + spec.optimizer.optimizer.traits->state.size() + (spec.ema ? 1 : 0));
 }
 
 // Small samples, of which a model accepts one whatever its data are.
 std::vector<InputShape> small_shapes(const DataSource& source, const ModelRank& rank) {
-  if (source.kind() == SampleKind::tokens) return {token_sequences(2, std::max(2, rank.tensor.parts))};
+  if (source.kind() == SampleKind::tokens)
+    return {token_sequences(rank.tensor.slices() ? rank.tensor.parts : 2, std::max(2, rank.tensor.parts))};
   std::vector<InputShape> out;
   if (source.channels() == 0) return out;  // the files alone tell
   for (const std::int64_t side : {28, 32, 224, 299})
@@ -183,10 +194,13 @@ struct Facts {
 }  // namespace
 
 std::uint64_t job_checksum(const TrainSpec& spec, const ModelRank& rank) {
-  const std::string servers = spec.parameter_server
-                                  ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
-                                                spec.parameter_server->servers.value_or(0))
-                                  : "none";
+  const std::string servers =
+      spec.parameter_server
+          ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
+                        spec.parameter_server->servers.value_or(0)) +
+                (spec.parameter_server->staleness == 0 ? std::string()
+                                                       : fmt::format(" {}", spec.parameter_server->staleness))
+          : "none";
   const std::string init = spec.init_from ? fmt::format("{} {}", spec.init_from->file.string(),
                                                         fmt::join(spec.init_from->skip, " "))
                                           : std::string("none");
@@ -199,7 +213,7 @@ std::uint64_t job_checksum(const TrainSpec& spec, const ModelRank& rank) {
       fmt::format("{} {} {} {} {}{}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing,
                   spec.ema.value_or(0), spec.mixup.value_or(0), in_parts ? " sharded" : "") +
       (spec.measure ? " " + spec.measure->text() : std::string()) +
-      (spec.sync ? " " + text_of(spec.sync) : std::string());
+      (spec.sync ? " " + text_of(spec.sync) : std::string()) + (rank.tensor.slices() ? " sequence" : "");
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", rank.tensor.parts,
                               rank.stage.stages, recipe, start, spec.batch, spec.epochs, spec.seed,
                               spec.optimizer.learning_rate, spec.optimizer.weight_decay,
@@ -226,6 +240,9 @@ namespace {
 
 Result<void> connect(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
   out.comm = TRY(make_communicator(environment, spec.allreduce.choice));
+  if (TRY(server_roles_of(environment)).servers == 0) return {};
+  out.world = std::move(out.comm);
+  out.comm = TRY(out.world->split(0, out.world->rank()));
   return {};
 }
 
@@ -264,6 +281,8 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   for (const Dataset* part : {&out.data.train, &out.data.test}) TRY(check_label_targets(spec, *part));
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
   TRY(std::move(connected));
+  if (spec.decoding.by == DecodeOptions::By::device)
+    spec.decoding.decoder = TRY(make_gpu_decoder(out.device, shape));
   TRY(out.groups.connect(*out.comm, place.groups));
   if (out.comm->rank() == place.rank || out.comm->elastic() != nullptr) return {};
   // Started by something that does not say which rank this is: only now is it known.
@@ -312,12 +331,9 @@ Result<std::uint64_t> tensors_of_model(const PreparedTraining& prepared) {
 }
 
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared) {
-  const Communicator *const tensor = prepared.groups.tensor(), *const pipeline = prepared.groups.pipeline(),
-                            *const model = prepared.groups.model();
-  const ModelRank sizes =
-      first_of(tensor == nullptr ? 1 : tensor->size(), pipeline == nullptr ? 1 : pipeline->size());
-  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(), job_checksum(spec, sizes),
-                   model == nullptr ? 0 : model->rank()};
+  const Communicator* const model = prepared.groups.model();
+  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(),
+                   job_checksum(spec, prepared.groups.model_rank()), model == nullptr ? 0 : model->rank()};
   std::vector<Facts> all(static_cast<std::size_t>(prepared.comm->size()));
   TRY(prepared.comm->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {

@@ -13,8 +13,9 @@
 namespace dlrun::runtime {
 
 struct PreparedTraining {
-  std::unique_ptr<Communicator> comm;  // the world
-  ProcessGroups groups;                // of it; outlives the engine
+  std::unique_ptr<Communicator> world;  // with its parameter servers, where these are ranks of their own
+  std::unique_ptr<Communicator> comm;   // the workers': the world, where there are no such servers
+  ProcessGroups groups;                 // of it; outlives the engine
   /// The ranks that have the same model on other data: they sum gradients, and divide the optimizer's state.
   Communicator& data_group() const { return groups.model() == nullptr ? *comm : groups.data(); }
   std::uint64_t tensors = 0;  // the checksum of all tensors of the whole model

@@ -248,6 +248,9 @@ Result<ParameterServerSpec> read_parameter_server_section(const Node& node, cons
                               Placement::split}[TRY(fields.choice_or("placement", 1, names))];
   if (fields.find("servers") != nullptr)
     spec.servers = static_cast<int>(TRY(fields.integer_or("servers", 1, 1, 1 << 20)));
+  spec.staleness = static_cast<int>(TRY(fields.integer_or("staleness", 0, 0, 1'000'000)));
+  static const std::vector<std::string> sums = {"auto", "on", "off"};
+  spec.node_sum = static_cast<ParameterServerSpec::NodeSum>(TRY(fields.choice_or("node-sum", 0, sums)));
   TRY(fields.finish());
   return spec;
 }
@@ -434,6 +437,30 @@ Result<void> read_model(Fields& train, TrainSpec& out) {
   return {};
 }
 
+// pipeline: {cut: [h.6]}
+Result<void> read_pipeline(Fields& train, TrainSpec& out) {
+  const Node* node = train.find("pipeline");
+  if (node == nullptr) return {};
+  Fields fields = TRY(Fields::of(*node, train.path("pipeline")));
+  const Node* cut = TRY(fields.require("cut"));
+  TRY(fields.finish());
+  const std::vector<std::string> layers = TRY(yaml::as_text_list(*cut, fields.path("cut")));
+  if (layers.empty())
+    return yaml::error_at(*cut, "train.pipeline.cut names no layer",
+                          "name the first layer of each stage but the first");
+  const bool is_list = cut->kind == yaml::Kind::list;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    out.cuts.push_back({layers[i], is_list ? cut->items[i].source : cut->source});
+  return {};
+}
+
+void note_places(const Node& node, const std::string& path, std::map<std::string, std::string>& out) {
+  for (const auto& [key, value] : node.entries) {
+    out[path + key] = value.source;
+    if (value.kind == yaml::Kind::map) note_places(value, path + key + ".", out);
+  }
+}
+
 // init-from: FILE, or {file: FILE, skip: [fc.*]}
 Result<void> read_init(Fields& train, TrainSpec& out) {
   out.freeze = TRY(train.text_list("freeze"));
@@ -463,7 +490,10 @@ Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
 
 Result<void> read_train(const Node& node, TrainSpec& out) {
   Fields fields = TRY(Fields::of(node, "train"));
+  note_places(node, "", out.places);
+  out.places[""] = node.source;
   TRY(read_model(fields, out));
+  TRY(read_pipeline(fields, out));
   TRY(read_init(fields, out));
   TRY(read_data_section(fields, out));
   TRY(read_batch(fields, out));
@@ -521,6 +551,15 @@ Result<CheckpointOptions> read_checkpoint(const Node* node) {
 }
 
 }  // namespace
+
+std::string TrainSpec::place_of(std::string key) const {
+  for (auto found = places.find(key);; found = places.find(key)) {
+    if (found != places.end()) return found->second;
+    if (key.empty()) return {};
+    const std::size_t dot = key.rfind('.');
+    key.resize(dot == std::string::npos ? 0 : dot);
+  }
+}
 
 Result<TrainSpec> read_train_spec(const yaml::Node& root) {
   Fields fields = TRY(Fields::of(root, ""));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/data_format.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/graph/stages.hpp"
 #include "runtime/graph/target_measure.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/train/graph_checks.hpp"
@@ -46,8 +48,13 @@ struct ScheduleSpec {
 };
 
 struct ParameterServerSpec {
+  // Whether workers of one node add their gradients first, where servers are processes of their own.
+  enum class NodeSum { automatic, on, off };
   Placement placement = Placement::greedy;
-  std::optional<int> servers;  // one per rank unless it is set
+  std::optional<int> servers = {};  // on ranks: one per rank unless it is set
+  int staleness = 0;                // steps; above 0 only with servers of their own
+  NodeSum node_sum = NodeSum::automatic;
+  int processes = 0;                // servers of their own; the launcher tells
 };
 
 struct AllreduceSpec {
@@ -98,6 +105,9 @@ struct TrainSpec {
   std::string model_where = {};     // in the job file
   std::optional<LayerList> layers;  // a model of the user's own
   std::string layers_json = {};     // the same, as the job file has it
+  std::vector<StageCut> cuts = {};  // where the stages of a pipeline begin; empty: where costs say
+  // Of the keys of train that the job file has ("optimizer.state"), where they stand.
+  std::map<std::string, std::string> places = {};
   std::optional<InitWeights> init_from;
   std::vector<std::string> freeze;              // patterns of names of parameters that stay as they are
   std::vector<ParameterPattern> patterns = {};  // those of freeze and no-decay, with their places
@@ -134,6 +144,9 @@ struct TrainSpec {
   CheckpointOptions checkpoint;
   std::vector<std::string> warnings = {};  // of keys under an old name
 
+  /// The place of that key of train in the job file; of the section that it would be in where it is not
+  /// there.
+  std::string place_of(std::string key) const;
   bool has_target() const { return stop_at_accuracy || stop_at_loss; }
   std::string target_text() const;  // "stop-at.accuracy 0.9"
 };

@@ -22,7 +22,7 @@ RunShape shape_of(const Trainer::Parts& parts, std::uint64_t samples) {
 
 Trainer::Trainer(const Parts& parts, const Position& start)
     : parts_(parts),
-      update_(parts.engine, parts.gradients.group(), parts.gradients.sums()),
+      update_(parts.engine, parts.gradients.group(), parts.gradients.sums(), parts.gradients.servers()),
       split_(parts.data.train.count, parts.spec.data.train_share, parts.spec.seed),
       shards_(parts.gradients.shards()),
       batches_(parts.gradients.batches()),
@@ -52,6 +52,9 @@ Trainer::Trainer(const Parts& parts, const Position& start)
                             [this](std::uint64_t number) { return split_.training_sample(number); }});
   if (parts_.comm.elastic() != nullptr) begin_elastic();
   if (parts_.spec.sync) local_.emplace(*parts_.spec.sync, run_.samples, parts_.engine, parts_.comm);
+  if (ServerClient* const servers = parts_.gradients.servers();
+      servers != nullptr && servers->staleness() > 0)
+    stale_.emplace(*servers, parts_.comm);
   last_.step = start.step;
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
@@ -260,6 +263,7 @@ void Trainer::fill_ahead() {
 
 Result<StepTotals> Trainer::step() {
   if (local_ && local_->is_local(position_)) return local_step();
+  if (stale_) return stale_step();
   const auto batch = static_cast<double>(parts_.spec.batch);
   const std::uint64_t rows = next_rows();
   StepTotals sums;
@@ -306,6 +310,57 @@ Result<StepTotals> Trainer::local_step() {
   return sums;
 }
 
+// Before a step: what needs all ranks.
+bool Trainer::wants_barrier() {
+  return asked_.save || asked_.stop || (parts_.checkpoints != nullptr && parts_.checkpoints->is_due());
+}
+
+// Of this step, by all ranks whose gradients go to the servers as one sum.
+std::uint64_t Trainer::rows_sent_together() const {
+  std::uint64_t out = 0;
+  for (const int rank : parts_.gradients.servers()->members())
+    for (int batch = 0; batch < run_.accumulate; ++batch)
+      out += shard(rank * run_.accumulate + batch, position_.seen).count;
+  return out;
+}
+
+// How far a worker was ahead of the slowest, which is at most what the job allows.
+void Trainer::tell_lead() {
+  if (!stale_) return;
+  const ServerClient& servers = *parts_.gradients.servers();
+  parts_.reporter.keep_for_result("staleness",
+                                  {{"bound", servers.staleness()}, {"most", servers.most_lead()}});
+  parts_.reporter.note(
+      fmt::format("staleness: a worker was {} steps ahead of the slowest at most, of {} that "
+                  "the job allows",
+                  servers.most_lead(), servers.staleness()));
+}
+
+// Its gradients go to the servers by themselves, however far the others are.
+Result<StepTotals> Trainer::stale_step() {
+  ServerClient& servers = *parts_.gradients.servers();
+  const std::uint64_t rows = next_rows();
+  const auto together = static_cast<double>(rows_sent_together());
+  if (parts_.trace != nullptr) TRY(parts_.trace->before_step());
+  if (wants_barrier()) servers.ask_for_barrier();
+  const StepTotals own = TRY(forward_backward(Input::fresh));
+  TRY(check_loss(own.totals));
+  last_ = report_of_step({});
+  TRY(update(together > 0 ? static_cast<double>(parts_.spec.batch) / together : 0,
+             together / static_cast<double>(rows)));
+  stale_->add(own);
+  advance(rows);
+  StepTotals sums;
+  if (servers.is_at_barrier() || position_.seen == 0 || evaluation_due()) {
+    clock_.begin(StepClock::Part::wait);
+    sums = TRY(stale_->barrier());
+    asked_ = {};
+  }
+  clock_.step_done();
+  last_.totals = sums.totals;
+  return sums;
+}
+
 Result<void> Trainer::check_loss(const Totals& totals) const {
   if (std::isfinite(totals.loss_sum) && std::isfinite(totals.generator_loss_sum)) return {};
   return fail(Error{.kind = ErrorKind::input,
@@ -323,11 +378,13 @@ StepReport Trainer::report_of_step(const Totals& totals) const {
           .learning_rate = learning_rate_.at(position_)};
 }
 
-// By the gradients as they are, times `scale`.
-Result<void> Trainer::update(double scale) {
-  const double clip = TRY(clip_factor(scale));
-  const bool engine_clips = parts_.engine.clips_norm() && parts_.spec.clip_norm;
-  return update_.apply({.learning_rate = last_.learning_rate,
+// By the gradients as they are, times `scale`. `share`: of the learning rate.
+Result<void> Trainer::update(double scale, double share) {
+  const bool by_servers = parts_.gradients.servers() != nullptr;
+  const double clip = by_servers ? 1.0 : TRY(clip_factor(scale));
+  const bool engine_clips = (by_servers || parts_.engine.clips_norm()) && parts_.spec.clip_norm;
+  if (by_servers) clock_.begin(StepClock::Part::wait);
+  return update_.apply({.learning_rate = last_.learning_rate * static_cast<float>(share),
                         .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
                         .gradient_scale = static_cast<float>(scale * clip),
                         .updates = position_.step,
@@ -356,9 +413,9 @@ Result<void> Trainer::tell_and_save(const StepTotals& step) {
   TRY(parts_.reporter.step(last_));
   if (std::exchange(regrouped_, false)) parts_.reporter.went_on(position_.step);
   if (parts_.checkpoints == nullptr) return {};
-  const bool differ = local_ && local_->differs();
-  return parts_.checkpoints->after_step(parts_.engine, position_, step, parts_.reporter,
-                                        differ ? Checkpointing::Weights::own : Checkpointing::Weights::equal);
+  return parts_.checkpoints->after_step(
+      parts_.engine, position_, step, parts_.reporter,
+      differs() ? Checkpointing::Weights::own : Checkpointing::Weights::equal);
 }
 
 Result<void> Trainer::after_step(const StepTotals& step) {
@@ -458,6 +515,7 @@ Result<Ending> Trainer::finish() {
   TRY(end_together([&]() -> Result<void> {
     TRY(complete_checkpoint());
     if (!leads_ || std::exchange(told, true)) return {};
+    tell_lead();
     parts_.reporter.result(position_, result);
     const bool solved = !parts_.spec.has_target() || task_->reached_target();
     parts_.reporter.ended(solved ? MlLog::Status::success : MlLog::Status::aborted, position_.epoch);

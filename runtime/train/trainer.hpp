@@ -17,6 +17,7 @@
 #include "runtime/train/pipeline_schedule.hpp"
 #include "runtime/train/report/reporter.hpp"
 #include "runtime/train/schedule.hpp"
+#include "runtime/train/servers/stale_steps.hpp"
 #include "runtime/train/shared_state.hpp"
 #include "runtime/train/step_trace.hpp"
 #include "runtime/train/task.hpp"
@@ -70,8 +71,13 @@ class Trainer {
  private:
   Result<StepTotals> step();
   Result<StepTotals> local_step();
+  Result<StepTotals> stale_step();
+  bool wants_barrier();
+  void tell_lead();
+  std::uint64_t rows_sent_together() const;
+  bool differs() const { return (local_ && local_->differs()) || (stale_ && stale_->differs()); }
   Result<void> check_loss(const Totals& totals) const;
-  Result<void> update(double scale);
+  Result<void> update(double scale, double share = 1);
   StepReport report_of_step(const Totals& totals) const;
   enum class Input { fresh, repeated };
   Shard shard(int number, std::uint64_t seen) const;
@@ -155,6 +161,7 @@ class Trainer {
   std::optional<Announced> announced_;
   std::optional<SharedState> state_;  // of an elastic run
   std::optional<LocalSteps> local_;   // where ranks communicate in fewer steps
+  std::optional<StaleSteps> stale_;   // where they may be at other steps than each other
   OperationResults results_;
   Requests asked_;                     // of this rank, and not yet told
   bool leads_ = false;                 // it has the files of the run

@@ -24,9 +24,10 @@ Result<bool> Trainer::timed_steps(const BenchmarkSpec& benchmark, Throughput& st
       parts_.reporter.start_clock();
       steps.start_window();
     }
+    const auto rows = static_cast<double>(next_rows());
     const StepTotals done = TRY(step());
     TRY(after_step(done));
-    if (timed) steps.step_done(done.totals.rows * unit_of(parts_.data.train.shape).per_sample);
+    if (timed) steps.step_done(rows * unit_of(parts_.data.train.shape).per_sample);
     if (done.requests.stop) return true;
   }
   return false;
@@ -124,6 +125,7 @@ Result<Ending> Trainer::run_benchmark(const BenchmarkSpec& benchmark) {
   if (TRY(timed_steps(benchmark, steps))) return stop();
   parts_.reporter.phase("parts of a step");
   const BenchmarkFigures figures = TRY(measure_parts(std::move(steps)));
+  tell_lead();
   parts_.reporter.benchmark(figures.to_json());
   for (const std::string& line : figures.lines()) parts_.reporter.note(line);
   return Ending::finished;

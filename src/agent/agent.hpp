@@ -62,6 +62,8 @@ class Agent {
   void said(const protocol::to_agent::ClaimPorts& message);
   void said(const protocol::to_agent::KeptProlog& message);
   void said(const protocol::to_agent::Slice& message);
+  void said(const protocol::to_agent::StageSurvey&);
+  void said(const protocol::to_agent::StageDrop&);
   void said(const protocol::to_agent::StageIn& message);
   void said(const protocol::to_agent::StageChain& message);
   void said(const protocol::to_agent::Go&);
@@ -165,6 +167,7 @@ class Agent {
   void environment_is_ready(const Environment& environment);
   void begin_setup();
   void begin_staging();
+  bool stages() const { return phase_ == Phase::staging && !stage_drops_; }
   void begin_prolog();
   void close_ranks();
   void open_rank_logs();
@@ -204,8 +207,13 @@ class Agent {
   bool relay_alarm_ = false;
   std::optional<Rank> input_rank_;
   Ticks prolog_began_{}, staging_began_{};
-  bool stage_removed_ = false;       // before strays were looked for
+  bool stage_removed_ = false;  // before strays were looked for
+  bool stage_drops_ = false;    // what is copied goes, and all begins anew
+  // What came before we were prepared.
+  bool early_survey_ = false;
+  std::optional<protocol::to_agent::StageIn> early_stage_;
   std::optional<Error> stage_lost_;  // a connection, of which another node may know more
+  Ticks stage_lost_due_{};           // until then it may tell
   std::optional<protocol::to_agent::KeptProlog> kept_prolog_;  // of an attempt before
   bool keeps_prolog_ = false;                                  // the head wants what it leaves
   std::string end_reason_;                                     // told to ranks ahead of SIGTERM

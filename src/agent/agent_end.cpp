@@ -94,7 +94,7 @@ void Agent::end_strays() {
   const bool staging = std::exchange(phase_, Phase::cleaning) == Phase::staging;
   if (!staging) return act(action::EndStrays{});
   stage_removed_ = true;  // what copies is to end first
-  act(action::RemoveStage{});
+  if (!stage_drops_) act(action::RemoveStage{});
 }
 
 // No process uses any more what was staged.

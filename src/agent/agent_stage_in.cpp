@@ -1,5 +1,6 @@
-// The agent's part in what the job stages: the first node surveys the sources, every node says what it lacks,
-// and the head tells who copies from whom.
+// The agent's part in what the job stages: a node surveys the sources, every node says what it lacks,
+// and the head tells who copies from whom. Where an elastic job loses a node meanwhile, the others drop what
+// they have copied and begin anew.
 #include <utility>
 
 #include "src/agent/agent.hpp"
@@ -18,21 +19,39 @@ constexpr Seconds kOthersTellFirst{5};
 void Agent::begin_staging() {
   phase_ = Phase::staging;
   staging_began_ = now_;
-  if (slice_->node == NodeIndex(0)) act(action::SurveyStage{});
+  if (std::exchange(early_survey_, false)) act(action::SurveyStage{});
+  if (const auto early = std::exchange(early_stage_, std::nullopt)) said(*early);
+}
+
+void Agent::said(const to_agent::StageSurvey&) {
+  if (phase_ == Phase::preparing) return void(early_survey_ = true);
+  if (is_due("stage_survey", Phase::staging)) act(action::SurveyStage{});
+}
+
+// Who has all already has told so, and keeps it.
+void Agent::said(const to_agent::StageDrop&) {
+  early_survey_ = false;
+  early_stage_.reset();
+  if (phase_ == Phase::preparing) return send(from_agent::StageDropped{});
+  if (!stages()) return;
+  stage_drops_ = true;
+  stage_lost_.reset();
+  act(action::RemoveStage{});
 }
 
 void Agent::take(const event::StageSurveyed& event) {
-  if (phase_ != Phase::staging) return;
+  if (!stages()) return;
   if (!event.sources) return give_up(event.sources.error());
   send(from_agent::StageSources{*event.sources});
 }
 
 void Agent::said(const to_agent::StageIn& message) {
+  if (phase_ == Phase::preparing) return void(early_stage_ = message);
   if (is_due("stage_in", Phase::staging)) act(action::ClaimStage{message.token, message.sources});
 }
 
 void Agent::take(const event::StageClaimed& event) {
-  if (phase_ != Phase::staging) return;
+  if (!stages()) return;
   if (!event.needs) return give_up(event.needs.error());
   send(*event.needs);
 }
@@ -51,26 +70,34 @@ void Agent::said(const to_agent::StageChain& message) {
 }
 
 void Agent::take(const event::StageMoved& event) {
-  if (phase_ == Phase::staging && !head_gone_) send(from_agent::StageMoved{event.bytes});
+  if (stages() && !head_gone_) send(from_agent::StageMoved{event.bytes});
 }
 
 void Agent::take(const event::StageCopied& event) {
-  if (phase_ != Phase::staging) return;
+  if (!stages()) return;
   if (event.copied) {
     send(from_agent::Staged{now_ - staging_began_, event.bytes, *event.copied});
     return begin_prolog();
   }
   if (event.copied.error().kind != ErrorKind::lost) return give_up(event.copied.error());
   stage_lost_ = event.copied.error();
-  wake(action::Alarm::stage, kOthersTellFirst);
+  const Seconds others_tell =
+      slice_->plan.elastic ? slice_->plan.limits.lost_after + kOthersTellFirst : kOthersTellFirst;
+  stage_lost_due_ = now_ + std::chrono::duration_cast<Ticks::duration>(others_tell);
+  wake(action::Alarm::stage, others_tell);
 }
 
 void Agent::take(const event::StageDue&) {
-  if (phase_ == Phase::staging && stage_lost_ && !supervisor_->stop_was_asked()) give_up(*stage_lost_);
+  if (!stages() || !stage_lost_ || now_ < stage_lost_due_) return;
+  if (!supervisor_->stop_was_asked()) give_up(*stage_lost_);
 }
 
 void Agent::take(const event::StageRemoved& event) {
   for (const std::string& left : event.left) send(from_agent::Log{left});
+  if (std::exchange(stage_drops_, false) && phase_ == Phase::staging) {
+    if (event.left.empty()) return send(from_agent::StageDropped{});
+    return give_up({.kind = ErrorKind::io, .what = "staging cannot begin anew: " + event.left.front()});
+  }
   phase_ == Phase::cleaning ? act(action::EndStrays{}) : close_ranks();
 }
 

@@ -15,6 +15,7 @@
 #include "src/agent/node_processes.hpp"
 #include "src/agent/node_usage.hpp"
 #include "src/agent/open_files.hpp"
+#include "src/agent/pmi/pmix_service.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/relay_links.hpp"
 #include "src/agent/stage_in/stager.hpp"
@@ -295,11 +296,13 @@ int serve(const Environment& environment, int in, int out, std::optional<Token> 
   Streams streams{UniqueFd(in), UniqueFd(out)};
   const auto list = std::make_shared<CleanupList>(std::move(cleanup));
   for (;;) {
-    Driver driver(environment, std::move(streams), token, list);
-    const int code = driver.run(users_open_files);
-    if (!driver.begins_anew()) return code;
-    streams = driver.take_streams();
-    if (!streams.in) return code;  // the head is gone meanwhile
+    auto driver = std::make_unique<Driver>(environment, std::move(streams), token, list);
+    const int code = driver->run(users_open_files);
+    if (!driver->begins_anew()) return code;
+    streams = driver->take_streams();
+    driver.reset();
+    // The head is gone meanwhile, or is to start another process for what this one cannot serve again.
+    if (!streams.in || !unload_pmix()) return code;
   }
 }
 

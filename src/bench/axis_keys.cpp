@@ -18,6 +18,7 @@ using plan::Override;
 struct AxisName {
   std::string_view name, builtin, others;
 };
+constexpr std::string_view kServerCount = "roles.ps.count";
 constexpr AxisName kAxisNames[] = {
     {"nodes", "resources.nodes", "resources.nodes"},
     {"tasks-per-node", "resources.tasks-per-node", "resources.tasks-per-node"},
@@ -28,8 +29,8 @@ constexpr AxisName kAxisNames[] = {
     {"pipeline-parallel", "parallel.pipeline", "parallel.pipeline"},
     {"batch", "train.batch", ""},
     {"global-batch", "train.batch", ""},
-    {"servers", "train.parameter-server.servers", "roles.ps.count"},
-    {"parameter-server.servers", "train.parameter-server.servers", "roles.ps.count"},
+    {"servers", "train.parameter-server.servers", kServerCount},
+    {"parameter-server.servers", "train.parameter-server.servers", kServerCount},
     {"placement", "train.parameter-server.placement", "roles.ps.placement"},
     {"algorithm", "train.allreduce.algorithm", ""},
     {"bucket", "train.allreduce.bucket", ""},
@@ -53,6 +54,12 @@ std::vector<std::string> names() {
 
 bool is_builtin(const plan::JobSpec& spec) {
   return spec.framework == "builtin";
+}
+
+// Servers are counted where the job has them: as processes of their own, or on ranks.
+bool counts_role(const AxisName& name, const plan::JobSpec& spec) {
+  return name.others == kServerCount && std::any_of(spec.roles.begin(), spec.roles.end(),
+                                                    [](const auto& role) { return role.name == "ps"; });
 }
 
 Override override_of(std::string path, const plan::BenchValue& value) {
@@ -108,7 +115,8 @@ Result<void> check_axis(const std::string& key, const std::string& source) {
 Result<std::string> job_key_of(const plan::BenchValue& value, const plan::JobSpec& spec) {
   const AxisName* const name = find_name(value.key);
   if (name == nullptr) return value.key;
-  const std::string_view path = is_builtin(spec) ? name->builtin : name->others;
+  const bool as_others = !is_builtin(spec) || counts_role(*name, spec);
+  const std::string_view path = as_others ? name->others : name->builtin;
   if (!path.empty()) return std::string(path);
   return bad_input(value.source,
                    fmt::format("the axis '{}' needs framework: builtin, not {}", value.key, spec.framework),

@@ -118,7 +118,7 @@ Result<void> plan_points(OpenBench& open) {
     is_checked = true;
     open.bench.hosts = std::max(open.bench.hosts, planned->plan.nodes.size());
     for (std::size_t same = i; same < open.points.size(); same += once)
-      open.bench.points[same].ranks = planned->plan.world_size();
+      open.bench.points[same].ranks = ranks_of_point(planned->plan);
   }
   return check_refused(refused, once);
 }

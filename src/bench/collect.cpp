@@ -188,7 +188,10 @@ void take_machine(const Json& record, Figures& figures, Bench& bench) {
     bench.cpu = cpus.value("model", Json());
   const Json gpus = sources.value("gpus", Json());
   const Json models = gpus.is_object() ? gpus.value("models", Json()) : Json();
-  const bool has_gpus = models.is_array() && !models.empty();
+  // Our own trainer says where it computes; others use the GPUs that their node has.
+  const Json result = record.value("result", Json::object());
+  const bool is_on_cpu = result.is_object() && text_at(result, "device") == "cpu";
+  const bool has_gpus = models.is_array() && !models.empty() && !is_on_cpu;
   if (has_gpus && bench.gpu.is_null()) bench.gpu = models.front();
   if (const auto arenas = number_at(record, "result/memory_mib/model"); arenas && has_gpus)
     figures.gpu_bytes = *arenas * (1 << 20);

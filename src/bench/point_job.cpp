@@ -1,5 +1,7 @@
 #include "src/bench/point_job.hpp"
 
+#include <algorithm>
+
 #include "src/bench/axis_keys.hpp"
 
 namespace dlrun::bench {
@@ -23,6 +25,13 @@ Result<plan::JobSpec> with(const job::Request& whole, const std::vector<Override
 
 }  // namespace
 
+int ranks_of_point(const plan::Plan& plan) {
+  if (plan.framework != "builtin") return plan.world_size();
+  return static_cast<int>(std::count_if(plan.ranks.begin(), plan.ranks.end(), [&](const auto& rank) {
+    return rank.role == plan.ranks.front().role;
+  }));
+}
+
 Result<job::Prepared> plan_point(const job::Request& whole, const plan::BenchPoint& point,
                                  const std::filesystem::path& folder) {
   const plan::JobSpec& spec = *whole.spec;
@@ -34,7 +43,7 @@ Result<job::Prepared> plan_point(const job::Request& whole, const plan::BenchPoi
   request.run_directory = folder / "run";
   const Instant now = SystemClock().now();
   job::Prepared out = TRY(job::prepare(request, now));
-  const auto batch = TRY(global_batch_of(point, out.spec, out.plan.world_size()));
+  const auto batch = TRY(global_batch_of(point, out.spec, ranks_of_point(out.plan)));
   if (!batch) return out;
   overrides.push_back(*batch);
   request.spec = TRY(with(whole, overrides));

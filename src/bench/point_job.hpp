@@ -11,4 +11,8 @@ namespace dlrun::bench {
 Result<job::Prepared> plan_point(const job::Request& whole, const plan::BenchPoint& point,
                                  const std::filesystem::path& folder);
 
+/// The ranks that a point is told to have: with the builtin runtime those that train, without parameter
+/// servers of their own.
+int ranks_of_point(const plan::Plan& plan);
+
 }  // namespace dlrun::bench

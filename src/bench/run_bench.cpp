@@ -139,7 +139,7 @@ class BenchDriver {
     needs_[index] = planned->plan.nodes.size();
     auto nodes = nodes_.take(needs_[index]);
     if (!nodes) return {};
-    point.ranks = planned->plan.world_size();
+    point.ranks = ranks_of_point(planned->plan);
     point.run = free_run_directory(open_.folder, point.id);
     TRY(write_point_job(open_, index, planned->spec));
     const Allocation part = part_of(*open_.request.allocation, *nodes);

@@ -100,6 +100,13 @@ std::string walltime_text(const RunView& view, Instant now) {
   return out;
 }
 
+// " (8 worker, 2 ps)"
+std::string roles_text(const RunView& view) {
+  std::vector<std::string> out;
+  for (const auto& [role, tasks] : view.roles) out.push_back(fmt::format("{} {}", tasks, role));
+  return out.empty() ? "" : fmt::format(" ({})", join(out, ", "));
+}
+
 std::string slowest_text(const RunView& view) {
   if (is_over(view.standing.state) || !view.head || !view.head->slowest) return "";
   const job::SlowestRank& slow = *view.head->slowest;
@@ -218,7 +225,7 @@ std::vector<std::string> status_lines(const RunView& view, Instant now) {
   add(out, "queue", queue_text(view));
   if (view.ranks > 0)
     add(out, "ranks",
-        fmt::format("{} rank(s){}{}", view.ranks,
+        fmt::format("{} rank(s){}{}{}", view.ranks, roles_text(view),
                     view.nodes > 0 ? fmt::format(" on {} node(s)", view.nodes) : "",
                     view.attempt > 1 ? fmt::format(", attempt {}", view.attempt) : ""));
   add(out, "progress", progress_text(view));

@@ -57,7 +57,9 @@ Json parallel_json(const std::optional<AdapterParallel>& parallel) {
   if (!parallel) return nullptr;
   Json orders = Json::array();
   for (const GroupOrder& order : parallel->orders) orders.push_back(kinds_json(order));
-  return {{"groups", kinds_json(parallel->groups)}, {"orders", std::move(orders)}};
+  return {{"groups", kinds_json(parallel->groups)},
+          {"orders", std::move(orders)},
+          {"sequence", parallel->sequence == SequenceParallel::on ? "on" : "off"}};
 }
 
 Json role_json(const RoleKind& kind) {

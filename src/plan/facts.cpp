@@ -12,7 +12,7 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 74> kFacts{{
+constexpr std::array<FactInfo, 75> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name of this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more for each retry"},
@@ -53,6 +53,8 @@ constexpr std::array<FactInfo, 74> kFacts{{
      "the number of ranks in each expert-data group: those that have the same experts"},
     {"parallel.pipeline-first", Scope::job,
      "the word true if pipeline is before data in the order (tp-cp-ep-pp-dp of Megatron-LM); else no value"},
+    {"parallel.sequence", Scope::job,
+     "\"on\" if the job asks for sequence parallelism in its tensor groups; otherwise no value"},
     {"parallel.mesh-shape", Scope::job,
      "the sizes of the pipeline, data, context and tensor groups, the slowest first (a list), for "
      "init_device_mesh"},

@@ -122,9 +122,13 @@ Json stage_json(const std::vector<StageIn>& items) {
 }
 
 Json to_json(const ParallelSpec& parallel) {
-  return {{"tensor", parallel.tensor},        {"pipeline", parallel.pipeline},
-          {"context", parallel.context},      {"expert", parallel.expert},
-          {"order", to_json(parallel.order)}, {"within-node", to_json(parallel.within_node)}};
+  return {{"tensor", parallel.tensor},
+          {"pipeline", parallel.pipeline},
+          {"context", parallel.context},
+          {"expert", parallel.expert},
+          {"order", to_json(parallel.order)},
+          {"within-node", to_json(parallel.within_node)},
+          {"sequence", parallel.sequence == SequenceParallel::on ? "on" : "off"}};
 }
 
 }  // namespace

@@ -72,6 +72,13 @@ Result<std::optional<Elastic>> checked_elastic(const JobSpec& spec, const Plan& 
                       .where = place_of(spec, fmt::format("elastic.{}", key)),
                       .hint = fmt::format("set elastic.{} to at most {}", key, there)});
   };
+  if (plan.ranks.back().role != plan.ranks.front().role)
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = fmt::format("elastic and roles.{} are both set: what a lost {} had would be gone",
+                                  plan.ranks.back().role, plan.ranks.back().role),
+              .where = place_of(spec, "elastic"),
+              .hint = fmt::format("remove elastic or roles.{}", plan.ranks.back().role)});
   if (spec.elastic->min_nodes > static_cast<int>(plan.nodes.size()))
     return refuse("min-nodes", spec.elastic->min_nodes, plan.nodes.size(), "node");
   if (spec.elastic->min_ranks > plan.world_size())

@@ -93,6 +93,7 @@ constexpr OtherName kOtherKeys[] = {
     {"tensor-parallel-size", "parallel.tensor"},
     {"tensor-model-parallel-size", "parallel.tensor"},
     {"model-parallel", "parallel.tensor"},
+    {"sequence-parallel", "parallel.sequence"},
     {"pp", "parallel.pipeline"},
     {"pipeline-parallel", "parallel.pipeline"},
     {"pipeline-parallel-size", "parallel.pipeline"},

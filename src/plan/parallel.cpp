@@ -73,6 +73,7 @@ Parallel parallel_of(const ParallelSpec& spec, int world) {
   out.sizes[GroupKind::data] = world / model_size(spec);
   out.sizes[GroupKind::expert_data] = out.sizes[GroupKind::data] * spec.context / spec.expert;
   out.order = spec.order;
+  out.sequence = spec.sequence;
   for (const GroupKind kind : kMegatronOrder)
     if (std::find(out.order.begin(), out.order.end(), kind) == out.order.end()) out.order.push_back(kind);
   return out;

@@ -41,11 +41,16 @@ struct PerGroupKind {
   friend bool operator==(const PerGroupKind&, const PerGroupKind&) = default;
 };
 
+/// Whether the ranks of a tensor group have slices of the sequence between the layers that they divide, as
+/// Megatron-LM's sequence parallelism.
+enum class SequenceParallel { off, on };
+
 /// What a job asks for.
 struct ParallelSpec {
   int tensor = 1, context = 1, expert = 1, pipeline = 1;
   GroupOrder order = kMegatronOrder;
   std::vector<GroupKind> within_node{GroupKind::tensor};  // groups that must be on one node each
+  SequenceParallel sequence = SequenceParallel::off;
   friend bool operator==(const ParallelSpec&, const ParallelSpec&) = default;
 };
 
@@ -53,6 +58,7 @@ struct ParallelSpec {
 struct Parallel {
   PerGroupKind sizes;
   GroupOrder order;  // of all five kinds
+  SequenceParallel sequence = SequenceParallel::off;
   int world_size() const;
   friend bool operator==(const Parallel&, const Parallel&) = default;
 };

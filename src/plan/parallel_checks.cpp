@@ -78,6 +78,10 @@ Result<void> check_framework(const JobSpec& spec, const Adapter& adapter, const 
                   known.empty() ? std::string("it supports data parallelism only: remove the key")
                                 : fmt::format("it supports {} and data", names(known)));
   }
+  if (parallel.sequence == SequenceParallel::on && adapter.parallel->sequence == SequenceParallel::off)
+    return refuse(spec, {"parallel.sequence"},
+                  fmt::format("parallel.sequence is on, which framework {} does not support", adapter.name),
+                  "set parallel.sequence to off, or ask for it in the program's own way");
   const auto& orders = adapter.parallel->orders;
   const GroupOrder asked = in_use(parallel.order, parallel);
   if (orders.empty() || std::any_of(orders.begin(), orders.end(), [&](const GroupOrder& order) {

@@ -34,6 +34,8 @@ void add_parallel_facts(Facts& facts, const Plan& plan) {
   for (const auto& [kind, name] : kGroupKinds.rows)
     facts[fact_name("parallel.", kind, "")] = parallel ? Json(parallel->sizes[kind]) : Json(nullptr);
   if (parallel && parallel->sizes[GroupKind::expert] == 1) facts["parallel.expert"] = nullptr;
+  facts["parallel.sequence"] =
+      parallel && parallel->sequence == SequenceParallel::on ? Json("on") : Json(nullptr);
   facts["parallel.groups"] = parallel ? groups_json(*parallel) : Json(nullptr);
   facts["parallel.pipeline-first"] =
       parallel && place(*parallel, GroupKind::pipeline) < place(*parallel, GroupKind::data) ? Json("true")
@@ -60,6 +62,7 @@ EnvironmentChanges parallel_variables(const Parallel& parallel) {
     shape += fmt::format("{}{}", shape.empty() ? "" : ",", size);
     names += fmt::format("{}{}", names.empty() ? "" : ",", name_of(kind));
   }
+  if (parallel.sequence == SequenceParallel::on) out["DLRUN_SEQUENCE_PARALLEL"] = "on";
   out["DLRUN_MESH_SHAPE"] = shape;
   out["DLRUN_MESH_NAMES"] = names;
   return out;

@@ -29,6 +29,11 @@ Result<GroupOrder> read_kinds(const Node& node, const std::string& path, const G
   return out;
 }
 
+Result<SequenceParallel> read_sequence(Fields& fields) {
+  static const std::vector<std::string> choices{"off", "on"};
+  return TRY(fields.choice_or("sequence", 0, choices)) == 1 ? SequenceParallel::on : SequenceParallel::off;
+}
+
 Result<int> read_size(Fields& fields, GroupKind kind) {
   return static_cast<int>(TRY(fields.integer_or(name_of(kind), 1, 1, kMaxSize)));
 }
@@ -65,6 +70,7 @@ Result<std::optional<ParallelSpec>> read_parallel(Fields& job) {
   out.pipeline = TRY(read_size(fields, GroupKind::pipeline));
   out.context = TRY(read_size(fields, GroupKind::context));
   out.expert = TRY(read_size(fields, GroupKind::expert));
+  out.sequence = TRY(read_sequence(fields));
   const Node *order = fields.find("order"), *within = fields.find("within-node");
   if (order != nullptr) out.order = TRY(read_kinds(*order, "parallel.order", kMegatronOrder));
   if (within != nullptr) out.within_node = TRY(read_kinds(*within, "parallel.within-node", kMegatronOrder));
@@ -84,6 +90,7 @@ Result<std::optional<AdapterParallel>> read_adapter_parallel(Fields& adapter) {
   Fields fields = TRY(Fields::of(*node, "parallel"));
   AdapterParallel out;
   const Node *groups = fields.find("groups"), *orders = fields.find("orders");
+  out.sequence = TRY(read_sequence(fields));
   TRY(fields.finish());
   static const GroupOrder beside_data{GroupKind::tensor, GroupKind::context, GroupKind::expert,
                                       GroupKind::pipeline};

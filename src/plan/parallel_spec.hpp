@@ -15,8 +15,9 @@ Result<std::optional<ParallelSpec>> read_parallel(yaml::Fields& job);
 
 /// An adapter's `parallel`: a framework that makes its groups itself.
 struct AdapterParallel {
-  std::vector<GroupKind> groups;   // beside data
-  std::vector<GroupOrder> orders;  // empty: any
+  std::vector<GroupKind> groups;                      // beside data
+  std::vector<GroupOrder> orders;                     // empty: any
+  SequenceParallel sequence = SequenceParallel::off;  // on: it has it where the job asks for it
 };
 /// Unset where the adapter has none: any groups, in any order.
 Result<std::optional<AdapterParallel>> read_adapter_parallel(yaml::Fields& adapter);

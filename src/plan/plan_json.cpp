@@ -97,7 +97,9 @@ Result<PerGroupKind> per_group_kind(const Json& json, std::string_view where, in
 Json to_json(const Parallel& parallel) {
   Json order = Json::array();
   for (const GroupKind kind : parallel.order) order.push_back(name_of(kind));
-  return {{"sizes", to_json(parallel.sizes)}, {"order", std::move(order)}};
+  Json out{{"sizes", to_json(parallel.sizes)}, {"order", std::move(order)}};
+  if (parallel.sequence == SequenceParallel::on) out["sequence"] = "on";
+  return out;
 }
 
 // Only jobs that ask for process groups have it.
@@ -110,6 +112,11 @@ Result<std::optional<Parallel>> parallel_from_json(const Json& plan, std::string
     const auto kind = kGroupKinds.value(name);
     if (!kind) return bad(where, fmt::format("field 'order': '{}' is not known", name));
     out.order.push_back(*kind);
+  }
+  if (json.contains("sequence")) {
+    const auto sequence = TRY(field<std::string>(json, "sequence", where));
+    if (sequence != "on") return bad(where, fmt::format("field 'sequence': '{}' is not known", sequence));
+    out.sequence = SequenceParallel::on;
   }
   return std::optional(std::move(out));
 }

@@ -13,6 +13,7 @@ namespace dlrun::plan {
 namespace {
 
 constexpr int kMaxOfRole = 100'000;
+constexpr const char* kWorker = "worker";
 
 Result<std::optional<int>> integer(yaml::Fields& fields, std::string_view key, int low, int high) {
   if (!fields.has(key)) return std::optional<int>{};
@@ -105,6 +106,16 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
   return out;
 }
 
+// A framework whose other roles are there on request only: a job that names none has workers, as a framework
+// without roles.
+bool has_workers_alone(const JobSpec& spec, const Adapter& adapter) {
+  return spec.roles.empty() &&
+         std::all_of(adapter.roles.begin(), adapter.roles.end(), [](const RoleKind& kind) {
+           return kind.name == kWorker ? kind.fallback == RoleDefault::tasks_per_node && !kind.port
+                                       : kind.fallback == RoleDefault::absent;
+         });
+}
+
 }  // namespace
 
 Result<std::vector<RoleKind>> read_role_kinds(const yaml::Node& node, const std::string& path) {
@@ -130,21 +141,23 @@ Result<std::vector<Role>> roles_of_job(const JobSpec& spec, const Adapter& adapt
                                             : did_you_mean(asked.name, known)});
   }
   std::vector<Role> out;
+  const bool workers_alone = has_workers_alone(spec, adapter);
   for (const RoleKind& kind : adapter.roles) {
+    if (workers_alone) break;
     const auto asked = std::find_if(spec.roles.begin(), spec.roles.end(),
                                     [&](const RoleSpec& role) { return role.name == kind.name; });
     const bool named = asked != spec.roles.end();
     if (!named && kind.fallback == RoleDefault::absent) continue;
     out.push_back(TRY(merged(spec, kind, named ? &*asked : nullptr)));
   }
-  if (out.empty() && !known.empty())
+  if (out.empty() && !workers_alone)
     return fail(
         Error{.kind = ErrorKind::input,
               .what = fmt::format("framework {} runs only roles, and the job names none", adapter.name),
               .where = spec.tree.source,
               .hint = "valid names under 'roles': " + join(known, ", ")});
   if (out.empty())
-    out.push_back({.name = "worker",
+    out.push_back({.name = kWorker,
                    .count = {},
                    .per_node = tasks_per_node(spec.resources),
                    .gpus = {},

@@ -19,7 +19,7 @@ std::string as_job_name(std::string_view text) {
 }
 
 bool is_reserved_variable(std::string_view name) {
-  static constexpr std::array<std::string_view, 31> names{"DLRUN_RANK",
+  static constexpr std::array<std::string_view, 32> names{"DLRUN_RANK",
                                                           "DLRUN_STAGE",
                                                           "DLRUN_SIZE",
                                                           "DLRUN_LOCAL_RANK",
@@ -36,6 +36,7 @@ bool is_reserved_variable(std::string_view name) {
                                                           "DLRUN_LEFT_OUT",
                                                           "DLRUN_CONTROL",
                                                           "DLRUN_CHECKPOINT_REQUEST",
+                                                          "DLRUN_SEQUENCE_PARALLEL",
                                                           "DLRUN_TENSOR_RANK",
                                                           "DLRUN_TENSOR_SIZE",
                                                           "DLRUN_CONTEXT_RANK",

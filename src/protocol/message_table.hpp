@@ -124,6 +124,10 @@ inline constexpr auto format_of<to_agent::KeptProlog> = Format("kept_prolog",
                                                                nul_ended("entries",
                                                                          &to_agent::KeptProlog::entries));
 template <>
+inline constexpr auto format_of<to_agent::StageSurvey> = Format("stage_survey");
+template <>
+inline constexpr auto format_of<to_agent::StageDrop> = Format("stage_drop");
+template <>
 inline constexpr auto format_of<to_agent::StageIn> = Format(
     "stage_in", field("sources", &to_agent::StageIn::sources, Shape::list), body(&to_agent::StageIn::token));
 template <>
@@ -240,6 +244,8 @@ inline constexpr auto format_of<from_agent::StageNeeds> =
     Format("stage_needs", field("items", &from_agent::StageNeeds::items),
            field("port", &from_agent::StageNeeds::port, kPortOrNone),
            field("addresses", &from_agent::StageNeeds::addresses));
+template <>
+inline constexpr auto format_of<from_agent::StageDropped> = Format("stage_dropped");
 template <>
 inline constexpr auto format_of<from_agent::StageMoved> =
     Format("stage_moved", field("bytes", &from_agent::StageMoved::bytes, kBytes));

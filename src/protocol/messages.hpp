@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 9;
+inline constexpr int kVersion = 10;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -78,9 +78,11 @@ struct KeptProlog {  // what a prolog left there in an attempt before, ahead of 
   std::vector<std::string> entries;  // NAME=VALUE
   std::string limits;                // agent::ProcessLimits, as JSON
 };
-struct StageIn {      // what the first node found of the plan's items: each node looks for what it lacks
-  std::string token;  // that the agents prove to each other; empty: each has the run's
-  Json sources = {};  // as from_agent::StageSources has them
+struct StageSurvey {};  // the node is to tell what there is to stage
+struct StageDrop {};    // another node is lost: what is copied so far goes, and all is copied anew
+struct StageIn {        // what the first node found of the plan's items: each node looks for what it lacks
+  std::string token;    // that the agents prove to each other; empty: each has the run's
+  Json sources = {};    // as from_agent::StageSources has them
 };
 struct StageChain {                        // the bytes come from the node before, and go on to the one behind
   std::vector<int> items = {};             // of the plan's, that are sent; none: the node lacks nothing
@@ -148,11 +150,12 @@ struct BeginAnew {};  // likewise: it may serve another attempt, and says Ready 
 using ToAgent =
     std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
                  to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::KeptProlog,
-                 to_agent::Slice, to_agent::StageIn, to_agent::StageChain, to_agent::Go,
-                 to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather,
-                 to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld,
-                 to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume,
-                 to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye, to_agent::BeginAnew>;
+                 to_agent::Slice, to_agent::StageSurvey, to_agent::StageDrop, to_agent::StageIn,
+                 to_agent::StageChain, to_agent::Go, to_agent::Allgathered, to_agent::Relay,
+                 to_agent::RelayParent, to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint,
+                 to_agent::Regroup, to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks,
+                 to_agent::Suspend, to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive,
+                 to_agent::Bye, to_agent::BeginAnew>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -196,7 +199,7 @@ struct TakenPort {
 struct PortsClaimed {
   std::vector<TakenPort> taken;  // those that could not be claimed
 };
-struct StageSources {  // of the first node: what there is to stage
+struct StageSources {  // of the node that reads: what there is to stage
   Json sources = {};   // by the plan's items: {"fingerprint", "bytes", "files"}
 };
 struct StageNeeds {        // what a node lacks
@@ -204,6 +207,7 @@ struct StageNeeds {        // what a node lacks
   int port = 0;            // where the node behind may call
   std::vector<std::string> addresses = {};
 };
+struct StageDropped {};  // nothing that was copied is left: it may begin anew
 struct StageMoved {
   std::int64_t bytes = 0;  // that have come so far
 };
@@ -340,19 +344,18 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent =
-    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-                 from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed,
-                 from_agent::StageSources, from_agent::StageNeeds, from_agent::StageMoved, from_agent::Staged,
-                 from_agent::PrologLeft, from_agent::PrologEnded, from_agent::InterfaceChosen,
-                 from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
-                 from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
-                 from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
-                 from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
-                 from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed,
-                 from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
-                 from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
-                 from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
-                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+using FromAgent = std::variant<
+    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::StageSources,
+    from_agent::StageNeeds, from_agent::StageDropped, from_agent::StageMoved, from_agent::Staged,
+    from_agent::PrologLeft, from_agent::PrologEnded, from_agent::InterfaceChosen, from_agent::GpusHeld,
+    from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled, from_agent::Started,
+    from_agent::Output, from_agent::Report, from_agent::LeftWorld, from_agent::Exited, from_agent::Failed,
+    from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
+    from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
+    from_agent::Probed, from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
+    from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued,
+    from_agent::HeadSilent, from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean,
+    from_agent::Done>;
 
 }  // namespace dlrun::protocol

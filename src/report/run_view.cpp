@@ -64,7 +64,13 @@ void read_plan(const Json& plan, RunView& view) {
   if (view.framework.empty()) view.framework = text_of(plan, "framework");
   std::map<int, std::size_t> ranks_of;
   const Json ranks = field<Json>(plan, "ranks", "plan").value_or(Json::array());
-  for (const Json& rank : ranks) ++ranks_of[field<int>(rank, "node", "plan").value_or(0)];
+  for (const Json& rank : ranks) {
+    ++ranks_of[field<int>(rank, "node", "plan").value_or(0)];
+    const std::string role = text_of(rank, "role");
+    if (view.roles.empty() || view.roles.back().first != role) view.roles.emplace_back(role, 0);
+    ++view.roles.back().second;
+  }
+  if (view.roles.size() == 1) view.roles.clear();
   int index = 0;
   for (const Json& node : field<Json>(plan, "nodes", "plan").value_or(Json::array()))
     view.hosts.push_back({.host = text_of(node, "host"), .ranks = ranks_of[index++]});

@@ -35,6 +35,8 @@ struct RunView {
   SchedulerJob job;                     // of one that waits
   std::optional<ChainView> chain;
   std::vector<HostView> hosts;  // only with Depth::whole
+  // Tasks by role, in the order of the ranks; empty where there is one role.
+  std::vector<std::pair<std::string, std::size_t>> roles;  // only with Depth::whole
   std::vector<std::string> problems;
 };
 

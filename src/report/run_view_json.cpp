@@ -39,6 +39,12 @@ Json hosts_json(const RunView& view, const Json& usage) {
   return out;
 }
 
+Json roles_json(const RunView& view) {
+  Json out = view.roles.empty() ? Json(nullptr) : Json::object();
+  for (const auto& [role, tasks] : view.roles) out[role] = tasks;
+  return out;
+}
+
 }  // namespace
 
 Json to_json(const RunView& view, Instant now) {
@@ -63,6 +69,7 @@ Json to_json(const RunView& view, Instant now) {
       {"scheduler_job_id", view.scheduler_job ? Json(*view.scheduler_job) : Json(nullptr)},
       {"nodes", view.nodes},
       {"ranks", view.ranks},
+      {"roles", roles_json(view)},
       {"attempt", view.attempt},
       {"began", time_or_null(view.began)},
       {"ended", time_or_null(view.ended)},

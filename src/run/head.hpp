@@ -118,6 +118,7 @@ class Head {
   void on(AgentState& agent, protocol::from_agent::PrologLeft& left);
   void on(AgentState& agent, const protocol::from_agent::StageSources& found);
   void on(AgentState& agent, protocol::from_agent::StageNeeds& needs);
+  void on(AgentState& agent, const protocol::from_agent::StageDropped&);
   void on(AgentState& agent, const protocol::from_agent::StageMoved& moved);
   void on(AgentState& agent, const protocol::from_agent::Staged& staged);
   void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
@@ -159,9 +160,13 @@ class Head {
   bool has_relay(AgentState& agent, std::string_view message);
   std::vector<NodeIndex> present(const std::vector<NodeIndex>& nodes) const;
   void dismiss_agents();
-  bool has_stage(AgentState& agent, std::string_view message);
+  StageWatch* stage_of(AgentState& agent, std::string_view message);
   void watch_stage();
   void say_stage();
+  void send_chain(const StageWatch& stage);
+  void all_staged();
+  void stage_without(NodeIndex lost);
+  void stage_again();
   void watch_setup();
   void say_setup();
   void set_up(NodeIndex node);
@@ -220,7 +225,7 @@ class Head {
   void begin_joining(const HostsRequest& request);
   void ask_for_change();
   void apply_changes();
-  void has_left(NodeIndex node, const std::vector<Rank>& ranks);
+  void has_left(const std::string& host, const std::vector<Rank>& ranks);
   void has_joined(NodeIndex node, const std::vector<Rank>& ranks);
 
   // Nodes that join.
@@ -239,6 +244,8 @@ class Head {
   void plan_joining(AgentState& agent, const plan::NodeInventory& inventory);
   void on_join_planned(event::JoinPlanned& planned);
   void spare_unstarted(NodeIndex node);
+  void begin_staging(NodeIndex node);
+  void limit_setup_of_joining(NodeIndex node);
   void grow(const PlanPtr& plan);
   void check_strangers();
   void give_up_joining(NodeIndex node, Error why);

@@ -37,11 +37,6 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
                      host));
     return Spared::no;
   }
-  if (stage_ && !stage_->all_staged()) {
-    note(fmt::format("{} on {} lost while files are staged: 'elastic' has the others go on only from then on",
-                     names_of(ranks), host));
-    return Spared::no;
-  }
   const std::size_t before = regrouping_->ranks_left();
   const bool were_to_leave = regrouping_->are_leaving(ranks);
   const auto regroup = regrouping_->lost(ranks);
@@ -77,11 +72,19 @@ Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason
   for (const plan::RankPlan& rank : plan().ranks)
     if (rank.node == agent.node) ranks.push_back(rank.rank);
   const bool was_to_leave = regrouping_ && regrouping_->are_leaving(ranks);
+  std::vector<Rank> missed = ranks;
+  if (regrouping_)
+    std::erase_if(missed,
+                  [&](Rank rank) { return !regrouping_->is_member(rank) || regrouping_->is_leaving(rank); });
   const Spared spared = spare(ranks, agent.host, reason);
   if (spared == Spared::no) return spared;
+  if (stage_ && !stage_->all_staged()) stage_without(agent.node);
   if (was_to_leave) return fill_up(), spared;  // another one may be wanted, but never this one
   if (setup_ && !setup_->all_ready()) set_up(agent.node);
-  if (has_members(agent.host)) return spared;  // of another agent
+  if (has_members(agent.host)) {  // of another agent: the node may live
+    for (const Rank rank : missed) free_place(agent, rank);
+    return spared;
+  }
   refills_->forget(agent.host);
   std::erase_if(candidates_, [&](const Candidate& each) { return each.host == agent.host; });
   candidates_.push_back({.host = agent.host, .next_try = now_ + kBackAfter});

@@ -143,17 +143,17 @@ void Head::apply_changes() {
   const Regrouping::Changes changes = regrouping_->take_changes();
   if (changes.left.empty() && changes.joined.empty()) return;
   lost_at_ = now_;
-  std::map<NodeIndex, std::vector<Rank>> left, joined;
-  for (const Rank rank : changes.left) left[rank_plan(rank).node].push_back(rank);
+  std::map<std::string, std::vector<Rank>> left;  // of all agents of a host
+  std::map<NodeIndex, std::vector<Rank>> joined;
+  for (const Rank rank : changes.left) left[agents_[rank_plan(rank).node].host].push_back(rank);
   for (const Rank rank : changes.joined) joined[rank_plan(rank).node].push_back(rank);
-  for (const auto& [node, ranks] : left) has_left(node, ranks);
+  for (const auto& [host, ranks] : left) has_left(host, ranks);
   for (const auto& [node, ranks] : joined) has_joined(node, ranks);
   tell_of_hosts();
   fill_up();  // in place of a node that was told to end
 }
 
-void Head::has_left(NodeIndex node, const std::vector<Rank>& ranks) {
-  const std::string& host = agents_[node].host;
+void Head::has_left(const std::string& host, const std::vector<Rank>& ranks) {
   for (const Rank rank : ranks) {
     hangs_.detector().exited(rank, now_);
     ranks_.spared(rank);

@@ -32,9 +32,6 @@ void Head::begin_joining(const HostsRequest& request) {
 }
 
 std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) const {
-  if (!plan().stage.empty())
-    return unavailable("the job stages files, and a node that joins would not have them",
-                       "without 'stage' ranks read the data from a file system that all nodes see");
   if (!no_joins_.empty()) return unavailable(no_joins_);
   for (const std::string& host : hosts) {
     if (joining_.has(host))
@@ -66,7 +63,7 @@ std::optional<Error> Head::no_shard_for(std::size_t more) const {
 
 // In place of what is lost: nodes, and ranks of nodes that live.
 void Head::fill_up() {
-  if (!regrouping_ || cannot_change() || !plan().stage.empty() || !no_joins_.empty()) return;
+  if (!regrouping_ || cannot_change() || !no_joins_.empty()) return;
   const bool node_is_missing = fill_nodes();
   fill_places();
   if (node_is_missing || refills_->waits()) watch_joining();
@@ -107,9 +104,10 @@ void Head::watch_joining() {
 void Head::check_joining() {
   watches_joining_ = false;
   for (const NodeIndex node : joining_.late(now_))
-    give_up_joining(node, unavailable(fmt::format("it has not joined within {} (launch.start-timeout{})",
+    give_up_joining(node, unavailable(fmt::format("it has not joined within {} (launch.start-timeout{}{})",
                                                   format_duration(now_ - joining_.find(node)->began),
-                                                  plan().prolog.empty() ? "" : ", launch.setup-timeout")));
+                                                  plan().prolog.empty() ? "" : ", launch.setup-timeout",
+                                                  plan().stage.empty() ? "" : ", stage.time-limit")));
   fill_up();
   if (joining_.size() > 0) watch_joining();
 }
@@ -150,9 +148,7 @@ void Head::on_join_planned(event::JoinPlanned& planned) {
   }
   one->ranks = ranks;
   one->step = Joining::Step::starting;
-  const Seconds setup = plan().prolog.empty() ? Seconds(0) : plan().limits.setup_timeout;
-  one->limit = now_ + std::chrono::duration_cast<Ticks::duration>(plan().limits.start_timeout + setup);
-  if (!plan().prolog.empty() && setup.count() == 0) one->limit.reset();
+  limit_setup_of_joining(planned.node);
   AgentState& agent = agents_[planned.node];
   agent.outside = false;
   supervisor_.add(planned.node.get());
@@ -161,6 +157,24 @@ void Head::on_join_planned(event::JoinPlanned& planned) {
       one->in_place_of.empty() ? std::optional<NodeIndex>() : rank_plan(one->in_place_of.front()).node;
   regrouping_->begin_joining(planned.node, ranks, home);
   act(action::SendSlice{planned.node});
+  if (stage_) begin_staging(planned.node);
+}
+
+// What the others have surveyed is what it is to have, too.
+void Head::begin_staging(NodeIndex node) {
+  Joining::Node& one = *joining_.find(node);
+  one.stage.emplace(plan(), node, stage_->sources(), now_);
+  const Seconds most = plan::stage_limit(plan().stage.items);
+  if (most.count() <= 0) one.limit.reset();
+  if (one.limit) *one.limit += std::chrono::duration_cast<Ticks::duration>(most);
+  send({node}, to_agent::StageIn{settings_.relay_token, stage_->sources()});
+}
+
+void Head::limit_setup_of_joining(NodeIndex node) {
+  Joining::Node& one = *joining_.find(node);
+  const Seconds setup = plan().prolog.empty() ? Seconds(0) : plan().limits.setup_timeout;
+  one.limit = now_ + std::chrono::duration_cast<Ticks::duration>(plan().limits.start_timeout + setup);
+  if (!plan().prolog.empty() && setup.count() == 0) one.limit.reset();
 }
 
 // It was given up while it was planned.

@@ -22,9 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, StageNeeds, StageMoved, PrologLeft, NodeUsage,
-                    Provenance, MpiWaits, Probed, StacksRead, Output, InputTaken, InputClosed, Report,
-                    LeftWorld, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, StageNeeds, StageDropped, StageMoved, PrologLeft,
+                    NodeUsage, Provenance, MpiWaits, Probed, StacksRead, Output, InputTaken, InputClosed,
+                    Report, LeftWorld, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {

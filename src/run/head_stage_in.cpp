@@ -1,5 +1,5 @@
-// The head's part in what the job stages: it tells what the first node found, and who copies from whom. The
-// bytes do not come here.
+// The head's part in what the job stages: it tells what the leading node found, and who copies from whom. The
+// bytes do not come here. A node that joins later stages alone.
 #include <utility>
 
 #include "src/base/json.hpp"
@@ -17,6 +17,7 @@ constexpr Seconds kStageInterval{1};
 void Head::watch_stage() {
   stage_.emplace(plan(), now_);
   act(action::ShowPhase{stage_->phase(now_)});
+  send({stage_->lead()}, to_agent::StageSurvey{});
   on_woken(Timer::stage);
 }
 
@@ -30,45 +31,88 @@ void Head::say_stage() {
   wake(Timer::stage, kStageInterval);
 }
 
-bool Head::has_stage(AgentState& agent, std::string_view message) {
-  const bool awaited = stage_ && !stage_->is_staged(agent.node);
-  if (!awaited) refuse(agent, fmt::format("message '{}', and nothing is staged there", message));
-  return awaited;
+// Of this agent's staging; null where there is none, for which the agent is lost.
+StageWatch* Head::stage_of(AgentState& agent, std::string_view message) {
+  StageWatch* out = stage_ ? &*stage_ : nullptr;
+  if (Joining::Node* const one = joining_.find(agent.node)) out = one->stage ? &*one->stage : nullptr;
+  if (agent.given_up || (out != nullptr && !out->has(agent.node))) return nullptr;
+  if (out != nullptr && !out->is_staged(agent.node)) return out;
+  refuse(agent, fmt::format("message '{}', and nothing is staged there", message));
+  return nullptr;
 }
 
 void Head::on(AgentState& agent, const from_agent::StageSources& found) {
-  if (!has_stage(agent, "stage_sources")) return;
-  if (agent.node != NodeIndex(0))
-    return refuse(agent, "message 'stage_sources' of a node that is not the first");
-  if (auto taken = stage_->surveyed(found.sources); !taken) return refuse(agent, taken.error().what);
-  send(agents_.there(), to_agent::StageIn{settings_.relay_token, found.sources});
+  StageWatch* const stage = stage_of(agent, "stage_sources");
+  if (stage == nullptr || stage->is_dropping(agent.node)) return;
+  if (agent.node != stage->lead())
+    return refuse(agent, "message 'stage_sources' of a node that does not lead");
+  const bool joins = joining_.find(agent.node) != nullptr;
+  if (joins && found.sources != stage->sources())
+    return give_up_joining(agent.node, {.kind = ErrorKind::input,
+                                        .what = "what the job stages has changed since the others copied it",
+                                        .hint = "stage only files that nothing writes to"});
+  if (auto taken = stage->surveyed(found.sources); !taken) return refuse(agent, taken.error().what);
+  if (joins) return send_chain(*stage);
+  send(present(stage->waiting()), to_agent::StageIn{settings_.relay_token, found.sources});
 }
 
 void Head::on(AgentState& agent, from_agent::StageNeeds& needs) {
-  if (!has_stage(agent, "stage_needs")) return;
-  if (auto taken = stage_->needs(agent.node, std::move(needs)); !taken)
+  StageWatch* const stage = stage_of(agent, "stage_needs");
+  if (stage == nullptr || stage->is_dropping(agent.node)) return;
+  if (auto taken = stage->needs(agent.node, std::move(needs)); !taken)
     return refuse(agent, taken.error().what);
-  if (!stage_->all_told()) return;
-  for (auto& [node, chain] : stage_->chain(plan()))
+  if (!stage->all_told()) return;
+  stage->needs_survey() ? send({stage->lead()}, to_agent::StageSurvey{}) : send_chain(*stage);
+}
+
+void Head::send_chain(const StageWatch& stage) {
+  for (auto& [node, chain] : stage.chain(plan()))
     if (agents_[node].is_there()) send({node}, std::move(chain));
 }
 
 void Head::on(AgentState& agent, const from_agent::StageMoved& moved) {
-  if (has_stage(agent, "stage_moved")) stage_->moved(agent.node, moved.bytes);
+  StageWatch* const stage = stage_of(agent, "stage_moved");
+  if (stage != nullptr && !stage->is_dropping(agent.node)) stage->moved(agent.node, moved.bytes);
 }
 
 // The setup of the environment has its own limit, which begins here.
 void Head::on(AgentState& agent, const from_agent::Staged& staged) {
-  if (!has_stage(agent, "staged")) return;
-  stage_->staged(agent.node, staged.bytes);
+  StageWatch* const stage = stage_of(agent, "staged");
+  if (stage == nullptr) return;
+  const bool was_dropping = stage->is_dropping(agent.node);
+  stage->staged(agent.node, staged.bytes);
+  if (joining_.find(agent.node) != nullptr) return limit_setup_of_joining(agent.node);
   act(action::ShowPhase{stage_->phase(now_)});
-  if (!stage_->all_staged()) return;
+  if (stage_->all_staged()) return all_staged();
+  if (was_dropping) stage_again();
+}
+
+void Head::all_staged() {
   times_.staged(stage_->since_begin(now_));
   act(action::Record{{{"event", "all_staged"},
                       {"seconds", stage_->since_begin(now_).count()},
                       {"bytes", stage_->bytes_of_chain()}}});
   setup_->begin(now_);
   on_woken(Timer::setup);
+}
+
+// The chain of those that copy may have led through the lost node.
+void Head::stage_without(NodeIndex lost) {
+  const std::vector<NodeIndex> others = stage_->lost(lost, now_);
+  if (stage_->all_staged()) return all_staged();
+  send(present(others), to_agent::StageDrop{});
+}
+
+void Head::on(AgentState& agent, const from_agent::StageDropped&) {
+  StageWatch* const stage = stage_of(agent, "stage_dropped");
+  if (stage == nullptr) return;
+  if (!stage->is_dropping(agent.node)) return refuse(agent, "message 'stage_dropped' was not asked for");
+  stage->dropped(agent.node);
+  stage_again();
+}
+
+void Head::stage_again() {
+  if (!stage_->any_is_dropping()) send({stage_->lead()}, to_agent::StageSurvey{});
 }
 
 }  // namespace dlrun::job

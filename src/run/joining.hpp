@@ -9,6 +9,7 @@
 
 #include "src/base/clock.hpp"
 #include "src/base/types.hpp"
+#include "src/run/stage_watch.hpp"
 
 namespace dlrun::job {
 
@@ -24,6 +25,7 @@ class Joining {
     std::optional<Ticks> limit = {};     // by when the step must be over
     std::vector<Rank> ranks = {};        // once they are planned
     std::vector<Rank> in_place_of = {};  // lost ranks of this host, which lives
+    std::optional<StageWatch> stage = {};
   };
 
   void begin(NodeIndex node, Node how) { nodes_.insert_or_assign(node, std::move(how)); }

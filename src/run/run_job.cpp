@@ -1,12 +1,17 @@
 #include "src/run/run_job.hpp"
 
+#include <filesystem>
+
 #include <unistd.h>
 
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
+#include "src/base/install.hpp"
 #include "src/base/log.hpp"
+#include "src/base/shared_library.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/base/unload_library.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/plan/agent_per_rank.hpp"
 #include "src/plan/job_checks.hpp"
@@ -130,11 +135,21 @@ KeptPrologs* prologs_of(const Prepared& job, Context& context) {
   return none ? nullptr : &context.prologs;
 }
 
-// The library of MPI's service by PMIx keeps state in the agent's process.
+// A second PMIx server of one libpmix ends its process: agents unload it in between, where that can be.
+bool pmix_can_be_unloaded() {
+  const auto here = this_installation();
+  if (!here) return false;
+  const std::filesystem::path plugin = here->plugins / "libdlrun-pmix.so";
+  if (!SharedLibrary::open(plugin)) return false;
+  unload_library(plugin);
+  return !is_library_loaded("libpmix.so.2");
+}
+
+// With an agent per rank, the site's launcher ends all of them.
 AfterFailure agents_after_failure(const Prepared& job) {
   const bool may_follow = job.plan.attempt <= job.spec.launch.retries;
-  const bool begins_clean =
-      job.plan.mpi != plan::MpiProtocol::native && job.plan.mpi != plan::MpiProtocol::pmix;
+  const bool begins_clean = job.plan.mpi != plan::MpiProtocol::native &&
+                            (job.plan.mpi != plan::MpiProtocol::pmix || pmix_can_be_unloaded());
   return may_follow && begins_clean ? AfterFailure::keep : AfterFailure::end;
 }
 

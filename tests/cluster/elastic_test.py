@@ -152,6 +152,31 @@ class Elastic(support.Case):
         self.assertIn("n4 cannot join", self.ends_as_the_undisturbed())
         self.assertEqual([event["host"] for event in self.events("join_failed")], ["n4"])
 
+    def test_a_node_that_is_lost_while_files_are_staged_is_replaced_by_one_that_copies_them(self):
+        """The archive's second node cannot unpack it, which holds up all others until that node is gone."""
+        self.on_head("mkdir staged && head -c 50000000 /dev/urandom > staged/random && tar -cf staged.tar staged")
+        fake = self.write("fake-tar", f"#!/bin/sh\necho on > '{self.folder}/unpacks'\nexec sleep 1000\n")
+        tar = self.cluster.run("n2", ["sh", "-c", "readlink -f $(command -v tar)"]).stdout.strip()
+        self.cluster.run("n2", ["mount", "--bind", fake, tar], user="root")
+        try:
+            self.write("job.yaml", JOB + "stage: [{from: staged.tar, to: /tmp, unpack: true, as: un}]\n")
+            self.process = self.start(DLRUN, "--via", "ssh", "--hosts", "n1,n2,n3,n4", "--nodes", "3", "--run-dir", "run", "job.yaml")
+            self.happens(lambda: pathlib.Path(self.folder, "unpacks").exists())
+            os.kill(self.process_on("n2", "dlrun-agent"), signal.SIGKILL)
+            self.happens(lambda: self.events("joined"))
+        finally:
+            self.cluster.run("n2", ["umount", tar], user="root")
+        self.happens(lambda: self.events("went_on"))
+        self.ends_as_the_undisturbed()
+        self.assertEqual([event["host"] for event in self.events("lost")], ["n2"])
+        self.assertEqual(sorted(event["host"] for event in self.events("staged")), ["n1", "n3", "n4"])
+        self.assertEqual([event["host"] for event in self.events("joined")], ["n4"])
+        self.assertEqual(len(self.record()["attempts"]), 1)
+
+    def on_head(self, line):
+        code, _, err = self.run_on("sh", "-c", line)
+        self.assertEqual(code, 0, err)
+
     def process_on(self, host, program="dlrun-train"):
         return next((pid for pid, (_, words) in self.cluster.processes(host).items() if pathlib.PurePath(words.split(" ")[0]).name == program
                      and pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == program), None)  # a reaper has its agent's command line

@@ -120,6 +120,20 @@ class Nodes(support.Case):
         self.assertEqual(os.listdir(os.path.join(self.folder, "state/dlrun/bad-nodes/none")), ["a1.json"])
         self.none_left()
 
+    def test_agents_serve_pmix_to_one_attempt_after_another(self):
+        """A rank fails after MPI_Finalize first, and then while the others wait for it in MPI_Init."""
+        script = 'echo $PPID >agent-$DLRUN_ATTEMPT-$DLRUN_RANK; case $DLRUN_ATTEMPT-$DLRUN_RANK in 2-5) exit 3; esac; "$0" || exit 4; ' \
+                 'case $DLRUN_ATTEMPT-$DLRUN_RANK in 1-5) exit 3; esac'
+        code, out, err = self.many("--retries", "2", "--mpi", "pmix", "--framework", "mpi", "--", "sh", "-c", script, MPI + "openmpi")
+        self.assertEqual(code, 0, err)
+        for rank in range(6):
+            self.assertIn(f"rank {rank} of 6, sum 21, on this node 2\n", out)
+        self.assertEqual([attempt["exit_code"] for attempt in self.record()["attempts"]], [3, 3, 0])
+        for rank in range(6):
+            self.assertEqual(len({self.read(f"agent-{attempt}-{rank}") for attempt in (1, 2, 3)}), 1, f"the agent of rank {rank} serves all attempts")
+        self.assertEqual(sorted(event["host"] for event in self.events() if event["event"] == "agent_kept"), ["a1", "a1", "a2", "a2", "a3", "a3"])
+        self.none_left()
+
     def between_attempts(self, order):
         """Both ranks fail in the first attempt; `order` runs once as a check of the second, when agents wait for it."""
         self.write("gap.yaml", "name: gap\nsummary: s\nchecks: [[sh, gap.sh]]\n")

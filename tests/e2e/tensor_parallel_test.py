@@ -30,6 +30,17 @@ class TensorParallel(model_parallel.ModelParallel):
         self.assert_alike(self.train("two", 2, 2)[1], whole)
         self.assert_alike(self.train("four", 4, 2)[1], self.train("data", 2, 1)[1])
 
+    def test_ranks_with_slices_of_the_positions_train_as_one_does(self):
+        dropout = ("--set", "train.model.transformer.dropout=0.1")
+        whole = self.train("whole", 1, 1, *dropout)[1]
+        sequence = ("--set", "parallel.sequence=on", *dropout)
+        out, losses = self.train("two", 2, 2, *sequence)
+        self.assertRegex(out, r"tensor groups of 2 ranks: .*, and a slice of the positions between divided layers")
+        self.assert_alike(losses, whole)
+        self.assertAlmostEqual(self.record("two")["result"]["validation_loss"], self.record("whole")["result"]["validation_loss"], 4)
+        self.assert_alike(self.train("four", 4, 2, "--pipeline-parallel", "2", "--set", "train.accumulate=2", *sequence)[1],
+                          self.train("accumulated", 1, 1, "--set", "train.accumulate=2", *dropout)[1])
+
     def test_a_training_goes_on_at_another_size_of_groups(self):
         def train(run, ranks, tensor, epochs, folder):
             self.train(run, ranks, tensor, "--set", f"train.epochs={epochs}", "--set", f"checkpoint.dir={folder}", "--set", "checkpoint.every=20steps")
@@ -64,8 +75,12 @@ class TensorParallel(model_parallel.ModelParallel):
     def test_what_cannot_be_divided_is_refused_before_a_rank_starts(self):
         self.assert_refused((
             ("key-heads: 4", "key-heads: 1", r"job.yaml:6:5: .*1 key-heads cannot be divided by 2 ranks of a tensor group"),
-            ("name: adamw", "name: lamb", "train.optimizer is lamb"),
+            ("name: adamw", "name: lamb", r"job.yaml:\d+:\d+: parallel.tensor is above 1, and train.optimizer is lamb"),
             ("device: cpu", "device: cuda\n  allreduce: {dtype: bf16}", "parallel.tensor is above 1 and train.allreduce.dtype is bf16, which is not supported on GPUs so far")), "--tasks-per-node", "2", "--tensor-parallel", "2")
+        self.assert_refused((
+            ("context: 16", "context: 15", r"job.yaml:6:5: .*sequences of 15 positions cannot be divided by 2 ranks of a tensor group"),
+            ("device: cpu", "device: cuda", r"job.yaml:\d+:\d+: parallel.sequence is on, which is not supported on GPUs so far")),
+            "--set", "parallel.sequence=on", "--tasks-per-node", "2", "--tensor-parallel", "2")
         self.assert_refused((("device: cpu", "device: cuda", "train.optimizer.state is sharded, which is not supported together on GPUs so far"),),
                             "--set", "train.optimizer.state=sharded", "--tasks-per-node", "2", "--tensor-parallel", "2")
 

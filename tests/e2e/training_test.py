@@ -52,7 +52,9 @@ def make_data(folder, train=960, test=128):
         idx(f"{folder}/{name}-labels-idx1-ubyte.gz", 0x801, (count,), labels)
 
 
-class Training(support.Case):
+class Bars(support.Case):
+    """Trainings on the same small data."""
+
     @classmethod
     def setUpClass(cls):
         cls.data = os.path.join(os.environ["E2E_SCRATCH"], f"bars-{os.getpid()}")
@@ -84,6 +86,15 @@ class Training(support.Case):
         self.assertEqual(self.train("whole", "--set", "checkpoint.dir=whole-ckpt")[0], 0)
         return self.weights("whole-ckpt")
 
+    def without_mpi(self):
+        """The loader finds files that are no libraries in place of both MPIs, as if none were on this machine."""
+        os.makedirs(os.path.join(self.folder, "no-mpi"))
+        for library in ("libmpich.so.12", "libmpi.so.40"):
+            self.write(f"no-mpi/{library}", "")
+        self.environment["LD_LIBRARY_PATH"] = os.path.join(self.folder, "no-mpi")
+
+
+class Training(Bars):
     def test_a_job_file_ends_in_a_trained_model(self):
         code, out, err = self.train("run")
         self.assertEqual(code, 0, err)
@@ -111,13 +122,6 @@ class Training(support.Case):
         self.assertRegex(self.dlrun("--version")[1], r"  yes  trainer over MPICH\n")
         code, _, err = self.train("run", "--mpi", "pmi1", "--set", "train.epochs=1", "--set", "environment.set.DLRUN_COMM=mpich")
         self.assertEqual(code, 0, err)
-
-    def without_mpi(self):
-        """The loader finds files that are no libraries in place of both MPIs, as if none were on this machine."""
-        os.makedirs(os.path.join(self.folder, "no-mpi"))
-        for library in ("libmpich.so.12", "libmpi.so.40"):
-            self.write(f"no-mpi/{library}", "")
-        self.environment["LD_LIBRARY_PATH"] = os.path.join(self.folder, "no-mpi")
 
     def test_without_any_mpi_it_trains_to_the_same_bits(self):
         expected = self.finished_weights()

@@ -54,5 +54,7 @@ Result<void> compare(const CudaLibrary& library, const Case& of, Precision preci
 Result<void> compare_optimizers(const CudaLibrary& library, Precision precision);
 // What sums over ranks need of a GPU.
 Result<void> compare_dtypes(const CudaLibrary& library);
+// JPEGs decoded on the GPU.
+Result<void> compare_jpegs(const CudaLibrary& library);
 
 }  // namespace dlrun::runtime::gpu

@@ -72,6 +72,7 @@ int main(int count, char** values) {
   }
   fmt::print("on {}\n", library->device_name(0));
   if (chosen("dtypes")) report("dtypes", compare_dtypes(*library));
+  if (chosen("jpegs")) report("jpegs", compare_jpegs(*library));
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::tf32}) {
     if (chosen("bytes")) report("bytes", compare_bytes(*library, precision));
     if (chosen("optimizers")) report("optimizers", compare_optimizers(*library, precision));

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "runtime/cuda/plugin/product.hpp"
+#include "runtime/cuda/plugin/product_choice.hpp"
 
 namespace {
 
@@ -107,6 +107,35 @@ void try_passes(Device& device, std::int64_t in, std::int64_t out, std::int64_t 
   }
 }
 
+// What is chosen by time has the bits of what the library expects to be fastest, and steps of shards take
+// that.
+void try_choice(Device& device) {
+  const Product::Size size{2304, 8192, 768, Lies::turned, Lies::plain};
+  Memory memory;
+  device.main.workspace = memory.device(Product::kWorkspace, "workspace");
+  device.main.workspace_bytes = Product::kWorkspace;
+  Matrix<Bf16> a(memory, size.m * size.k, number_at), b(memory, size.k * size.n, number_at),
+      d(memory, size.m * size.n, number_at);
+  for (Bf16& number : a.host) number = Bf16(static_cast<float>(number) * 0.37F);
+  for (Bf16& number : b.host) number = Bf16(static_cast<float>(number) * 0.011F);
+  a.send(), b.send();
+  const Product product(device, size, "a choice");
+  const auto bits_of = [&](const cublasLtMatmulAlgo_t& form) {
+    check(product.run(device.main, form, {a.device, b.device, d.device}, 0), "a choice");
+    check(cudaStreamSynchronize(device.main.stream), "a choice");
+    return d.read();
+  };
+  const std::vector<Bf16> expected = bits_of(product.candidates(device.main)[0].algo);
+  for (const bool by_shape : {false, true}) {
+    device.by_shape = by_shape, device.products.clear();
+    const auto chosen = choose_product(device, product, size, 0);
+    expect(chosen.has_value(), "no form was chosen");
+    if (!chosen) continue;
+    const std::vector<Bf16> bits = bits_of(*chosen);
+    expect(std::memcmp(bits.data(), expected.data(), d.bytes()) == 0, "the chosen form has other bits");
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -123,6 +152,7 @@ int main() {
       try_passes(device, 48, 10, 200, names[precision]);
       try_passes(device, 36, 7, 77, names[precision]);
     }
+    try_choice(device);
   } catch (const std::exception& failure) {
     expect(false, failure.what());
   }

@@ -32,6 +32,13 @@ const std::vector<Case>& science_cases() {
            return g.convolution("c", x, {.filters = 24, .kernel = 3, .padding = 1});
          });
        }},
+      {"volume: convolution of 12 channels, whose windows get zeros", kVolume,
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           x = g.convolution("few", x, {.filters = 12, .kernel = 1});
+           return g.convolution("c", x, {.filters = 24, .kernel = 3, .padding = 1});
+         });
+       }},
       {"volume: convolution by steps of 2, relu", kVolume,
        [](const InputShape& in) {
          return graph_of(in, [](GraphBuilder& g, Value x) {
@@ -73,6 +80,22 @@ const std::vector<Case>& science_cases() {
          return graph_of(in, [](GraphBuilder& g, Value x) {
            x = g.relu(g.batch_norm("bn", g.convolution("c", x, {.filters = 5, .kernel = 1})));
            return g.max_pool(x, {.window = 3, .stride = 2, .padding = 1, .edge = Edge::kept});
+         });
+       }},
+      {"volume: max pool of a leaky convolution, all in a window",
+       {.channels = 3, .height = 8, .width = 4, .classes = 7, .depth = 6},
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           x = g.leaky_relu(g.convolution("c", x, {.filters = 24, .kernel = 3, .padding = 1}), 0.3F);
+           return g.max_pool(x, {.window = 2, .stride = 2});
+         });
+       }},
+      {"max pool of a convolution with ReLU, overlapping",
+       {.channels = 3, .height = 9, .width = 12, .classes = 7},
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           x = g.relu(g.convolution("c", x, {.filters = 12, .kernel = 3, .padding = 1}));
+           return g.max_pool(x, {.window = 3, .stride = 2, .padding = 1});
          });
        }},
       {"volume: average pool", kVolume,

@@ -85,6 +85,15 @@ const std::vector<Case>& sequence_cases() {
          });
        },
        1, 1e-6, 1, 3},
+      {"attention with dropout, by the same mask", token_sequences(70, 41),
+       [](const InputShape& in) {
+         return language_of(in, 32, [](GraphBuilder& g, Value x) {
+           x = g.attention(g.linear("qkv", x, {.outputs = 64}),
+                           {.heads = 4, .key_heads = 2, .dropout = 0.3F});
+           return g.dropout(x, 0.1F);
+         });
+       },
+       1, 1e-6, 1, 3},
       {"transformer block", token_sequences(16, 41),
        [](const InputShape& in) {
          return language_of(in, 32,

@@ -139,7 +139,8 @@ std::string across_text(const DeviceWorld& world) {
 AllreduceAlgorithm::Make make_hierarchical_allreduce;
 Result<NamedAllreduce> make_hierarchical_allreduce(const DeviceWorld& world) {
   Communicator& all = world.world;
-  const NodeGroups groups = TRY(node_groups_of(TRY(gather_nodes(all, world.environment)), all.rank()));
+  const NodeGroups groups = TRY(node_groups_of(TRY(gather_nodes(all, world.environment)), all.rank(),
+                                               TRY(choose_allreduce(world.environment, {})).asked_by));
   if (groups.across.size() == 1) {
     NamedAllreduce alone = TRY(make_allreduce_by_nccl(world));
     alone.description += " alone, as all ranks are on one node";

@@ -24,7 +24,8 @@ Result<std::uint64_t> own_node(int rank, const Environment& environment) {
   return random_key({hash_text(tcp::own_host()), hash_text(start ? *start : std::string())});
 }
 
-Result<void> check_even(std::span<const std::uint64_t> node_of, const NodeGroups& groups) {
+Result<void> check_even(std::span<const std::uint64_t> node_of, const NodeGroups& groups,
+                        std::string_view asked_by) {
   for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
     const auto count = std::count(node_of.begin(), node_of.end(), node_of[rank]);
     const auto own = static_cast<std::ptrdiff_t>(groups.inside.size());
@@ -34,7 +35,7 @@ Result<void> check_even(std::span<const std::uint64_t> node_of, const NodeGroups
           .what = fmt::format("the hierarchical allreduce needs the same number of ranks on every node: "
                               "the node of rank {} has {}, that of rank {} has {}",
                               groups.inside.front(), own, rank, count),
-          .hint = "start the same number of ranks on every node, or set train.allreduce.algorithm to auto"});
+          .hint = fmt::format("start the same number of ranks on every node, or set {} to auto", asked_by)});
   }
   return {};
 }
@@ -48,7 +49,8 @@ Result<std::vector<std::uint64_t>> gather_nodes(Communicator& world, const Envir
   return all;
 }
 
-Result<NodeGroups> node_groups_of(std::span<const std::uint64_t> node_of, int rank) {
+Result<NodeGroups> node_groups_of(std::span<const std::uint64_t> node_of, int rank,
+                                  std::string_view asked_by) {
   const std::uint64_t own = node_of[static_cast<std::size_t>(rank)];
   const auto number_in_node = [&](std::size_t of) {
     return std::count(node_of.begin(), node_of.begin() + static_cast<std::ptrdiff_t>(of), node_of[of]);
@@ -60,7 +62,7 @@ Result<NodeGroups> node_groups_of(std::span<const std::uint64_t> node_of, int ra
     if (node_of[other] == own) out.inside.push_back(static_cast<int>(other));
     if (number_in_node(other) == number) out.across.push_back(static_cast<int>(other));
   }
-  TRY(check_even(node_of, out));
+  TRY(check_even(node_of, out, asked_by));
   return out;
 }
 

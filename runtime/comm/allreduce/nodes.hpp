@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "runtime/comm/communicator.hpp"
@@ -20,7 +21,8 @@ struct NodeGroups {
 /// A number per rank, the same for those on one node. All ranks call it.
 Result<std::vector<std::uint64_t>> gather_nodes(Communicator& world, const Environment& environment);
 
-/// An Error where one node has more ranks than another.
-Result<NodeGroups> node_groups_of(std::span<const std::uint64_t> node_of, int rank);
+/// An Error where one node has more ranks than another; `asked_by` is what asks for groups of equal sizes.
+Result<NodeGroups> node_groups_of(std::span<const std::uint64_t> node_of, int rank,
+                                  std::string_view asked_by = "train.allreduce.algorithm");
 
 }  // namespace dlrun::runtime

@@ -24,11 +24,20 @@ Result<Transport::Ticket> MpiTransport::receive_start(std::span<std::byte> data,
 }
 
 Result<void> MpiTransport::wait(Ticket ticket) {
+  return wait_any(std::span(&ticket, 1)).map([](std::size_t) {});
+}
+
+Result<std::size_t> MpiTransport::wait_any(std::span<const Ticket> tickets) {
   for (int polls = 0; !thread_.abandoned(); ++polls) {
-    int done = 0;
-    std::size_t bytes = 0;
-    TRY(mpi_.check(mpi_->message_done(static_cast<std::size_t>(ticket), &done, &bytes), "MPI_Test"));
-    if (done != 0) return check_length(static_cast<std::size_t>(ticket), bytes);
+    for (std::size_t i = 0; i < tickets.size(); ++i) {
+      const auto ticket = static_cast<std::size_t>(tickets[i]);
+      int done = 0;
+      std::size_t bytes = 0;
+      TRY(mpi_.check(mpi_->message_done(ticket, &done, &bytes), "MPI_Test"));
+      if (done == 0) continue;
+      TRY(check_length(ticket, bytes));
+      return i;
+    }
     if (thread_.awaited())
       spin_backoff(polls, kPollsBeforeYield);
     else

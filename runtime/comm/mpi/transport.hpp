@@ -23,6 +23,7 @@ class MpiTransport final : public Transport {
   Result<Ticket> send_start(std::span<const std::byte> data, int to) override;
   Result<Ticket> receive_start(std::span<std::byte> data, int from) override;
   Result<void> wait(Ticket ticket) override;
+  Result<std::size_t> wait_any(std::span<const Ticket> tickets) override;
 
  private:
   struct Receive {

@@ -61,14 +61,37 @@ Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::connect(Communicator
   return join(world, group, std::make_shared<Shared>(Shared{std::move(nccl), std::move(links)}));
 }
 
+// Two ranks wait in NCCL: where one is lost, nobody is left whom the other one could go on with but itself.
+NcclCommunicator::Waits NcclCommunicator::waits_of(const NcclLibrary& library, Communicator& group) {
+  const bool outside =
+      group.elastic() != nullptr && group.size() > 2 && library.can_connect_without_waiting();
+  return outside ? Waits::outside : Waits::in_call;
+}
+
+// Until all have met, or one is lost on the way.
+Result<NcclLibrary::Comm> NcclCommunicator::connect_watched(Shared& shared, const NcclId& id,
+                                                            Communicator& group) {
+  const NcclLibrary::Comm comm = TRY(shared.library.begin_to_connect(id, group.rank(), group.size()));
+  for (;; std::this_thread::sleep_for(kBetweenChecks)) {
+    auto progress = shared.library.progress(comm);
+    if (progress && *progress == NcclLibrary::Progress::done) return comm;
+    auto lost = progress ? lost_rank(shared, group) : std::optional(progress.error());
+    if (!lost) continue;
+    shared.library.abort(comm);
+    return fail(std::move(*lost));
+  }
+}
+
 Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::join(Communicator& parent, Communicator& group,
                                                                  std::shared_ptr<Shared> shared) {
   const NcclId id = TRY(common_id(parent, group, shared->library));
-  const auto mine = shared->library.connect(id, group.rank(), group.size());
+  const Waits waits = waits_of(shared->library, group);
+  const auto mine = waits == Waits::outside ? connect_watched(*shared, id, group)
+                                            : shared->library.connect(id, group.rank(), group.size());
   auto agreed = agree(parent, mine);
   if (!agreed && mine) shared->library.abort(*mine);  // another rank could not
   const NcclLibrary::Comm comm = TRY(std::move(agreed));
-  return std::unique_ptr<NcclCommunicator>(new NcclCommunicator(std::move(shared), comm, group));
+  return std::unique_ptr<NcclCommunicator>(new NcclCommunicator(std::move(shared), comm, group, waits));
 }
 
 Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::split(int color, int key) {
@@ -91,12 +114,12 @@ NcclCommunicator::~NcclCommunicator() {
 
 Result<void> NcclCommunicator::allreduce(void* data, std::size_t count, DeviceNumber type, void* stream) {
   TRY(state());
-  return nccl().allreduce(data, count, type, comm_, stream);
+  return complete(nccl().allreduce(data, count, type, comm_, stream));
 }
 
 Result<void> NcclCommunicator::reduce(float* data, std::size_t count, int root, void* stream) {
   TRY(state());
-  return nccl().reduce(data, count, root, comm_, stream);
+  return complete(nccl().reduce(data, count, root, comm_, stream));
 }
 
 // NCCL's own collectives want parts of one length.
@@ -122,27 +145,27 @@ Result<void> NcclCommunicator::allgather(float* data, std::span<const std::size_
 Result<void> NcclCommunicator::reduce_scatter(const float* data, float* mine, std::size_t count,
                                               void* stream) {
   TRY(state());
-  return nccl().reduce_scatter(data, mine, count, comm_, stream);
+  return complete(nccl().reduce_scatter(data, mine, count, comm_, stream));
 }
 
 Result<void> NcclCommunicator::allgather(const void* mine, void* all, std::size_t bytes, void* stream) {
   TRY(state());
-  return nccl().allgather(mine, all, bytes, comm_, stream);
+  return complete(nccl().allgather(mine, all, bytes, comm_, stream));
 }
 
 Result<void> NcclCommunicator::broadcast(void* data, std::size_t bytes, int root, void* stream) {
   TRY(state());
-  return nccl().broadcast(data, bytes, root, comm_, stream);
+  return complete(nccl().broadcast(data, bytes, root, comm_, stream));
 }
 
 Result<void> NcclCommunicator::send(const void* data, std::size_t bytes, int to, void* stream) {
   TRY(state());
-  return nccl().send(data, bytes, to, comm_, stream);
+  return complete(nccl().send(data, bytes, to, comm_, stream));
 }
 
 Result<void> NcclCommunicator::receive(void* data, std::size_t bytes, int from, void* stream) {
   TRY(state());
-  return nccl().receive(data, bytes, from, comm_, stream);
+  return complete(nccl().receive(data, bytes, from, comm_, stream));
 }
 
 Result<void> NcclCommunicator::state() const {
@@ -150,21 +173,37 @@ Result<void> NcclCommunicator::state() const {
   return {};
 }
 
-std::optional<Error> NcclCommunicator::gone_peer() {
-  const auto name = shared_->links.gone();
+std::optional<Error> NcclCommunicator::gone_peer(Shared& shared) {
+  const auto name = shared.links.gone();
   if (!name) return std::nullopt;
   return Error{.kind = ErrorKind::lost,
                .what = fmt::format("{} is gone: its connection was closed", *name),
                .hint = "its log says why; the next run resumes from the last checkpoint"};
 }
 
+std::optional<Error> NcclCommunicator::lost_rank(Shared& shared, Communicator& hosts) {
+  if (auto error = gone_peer(shared)) return error;
+  if (hosts.elastic() == nullptr || !hosts.elastic()->is_lost()) return std::nullopt;
+  return Error{.kind = ErrorKind::lost, .what = "the launcher has lost a rank"};
+}
+
+// What was asked is done when this returns, or nobody waits for it any more.
+Result<void> NcclCommunicator::complete(Result<void> asked) {
+  if (waits_ == Waits::in_call || !asked) return asked;
+  for (;;) {
+    const auto progress = nccl().progress(comm_);
+    if (!progress) return give_up(progress.error());
+    if (*progress == NcclLibrary::Progress::done) return {};
+    if (auto error = lost_rank(*shared_, *hosts_)) return give_up(std::move(*error));
+    std::this_thread::yield();
+  }
+}
+
 Result<void> NcclCommunicator::check() {
   TRY(state());
   if (Clock::now() - checked_ < kBetweenChecks) return {};
   checked_ = Clock::now();
-  if (auto error = gone_peer()) return give_up(std::move(*error));
-  if (hosts_->elastic() != nullptr && hosts_->elastic()->is_lost())
-    return give_up(Error{.kind = ErrorKind::lost, .what = "the launcher has lost a rank"});
+  if (auto error = lost_rank(*shared_, *hosts_)) return give_up(std::move(*error));
   if (auto well = nccl().check(comm_); !well) return give_up(std::move(well).error());
   return {};
 }

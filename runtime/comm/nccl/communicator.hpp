@@ -4,6 +4,9 @@
 // death of a peer on the same node, a link with every rank of the world watches; of an elastic world the
 // launcher tells as well. It does not choose a device: the caller's current one is used.
 //
+// In an elastic world of more than two ranks no call waits inside NCCL, where a rank that is lost meanwhile
+// would hold it for ever: it is asked whether it is done, and given up where somebody is lost.
+//
 // All but split() is work on a stream: it returns before it is done and may be captured in a graph. In which
 // order NCCL adds is its own affair: the same library, ranks and lengths on the same machines give the same
 // bits.
@@ -57,7 +60,7 @@ class NcclCommunicator {
   template <class Calls>
   Result<void> together(const Calls& calls) {
     TRY(state());
-    return nccl().together(calls);
+    return complete(nccl().together(calls));
   }
 
   /// The process group of the ranks that give the same color, in the order of their keys, as
@@ -78,18 +81,30 @@ class NcclCommunicator {
     NcclLibrary library;
     PeerLinks links;
   };
-  NcclCommunicator(std::shared_ptr<Shared> shared, NcclLibrary::Comm comm, Communicator& hosts)
-      : shared_(std::move(shared)), comm_(comm), hosts_(&hosts), rank_(hosts.rank()), size_(hosts.size()) {}
+  enum class Waits { in_call, outside };  // for the others
+  NcclCommunicator(std::shared_ptr<Shared> shared, NcclLibrary::Comm comm, Communicator& hosts, Waits waits)
+      : shared_(std::move(shared)),
+        comm_(comm),
+        hosts_(&hosts),
+        waits_(waits),
+        rank_(hosts.rank()),
+        size_(hosts.size()) {}
   static Result<std::unique_ptr<NcclCommunicator>> join(Communicator& parent, Communicator& group,
                                                         std::shared_ptr<Shared> shared);
   const NcclLibrary& nccl() const { return shared_->library; }
-  std::optional<Error> gone_peer();
+  static Waits waits_of(const NcclLibrary& library, Communicator& group);
+  static std::optional<Error> lost_rank(Shared& shared, Communicator& hosts);
+  static Result<NcclLibrary::Comm> connect_watched(Shared& shared, const NcclId& id, Communicator& group);
+  Result<void> complete(Result<void> asked);
+  std::optional<Error> gone_peer() { return gone_peer(*shared_); }
+  static std::optional<Error> gone_peer(Shared& shared);
   Result<void> give_up(Error error);
 
   std::shared_ptr<Shared> shared_;
   NcclLibrary::Comm comm_;
   Communicator* hosts_;                  // the same ranks
   std::unique_ptr<Communicator> group_;  // hosts_, where split() has made it
+  Waits waits_;
   int rank_, size_;
   std::chrono::steady_clock::time_point checked_;
   std::optional<Error> failure_;

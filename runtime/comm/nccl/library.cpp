@@ -1,8 +1,17 @@
 #include "runtime/comm/nccl/library.hpp"
 
+#include <cassert>
+
 namespace dlrun::runtime {
 
 namespace {
+
+// ncclConfig_t as it was in 2.14: a later NCCL takes what it adds for unset.
+struct Config {
+  std::size_t size = sizeof(Config);
+  unsigned magic = 0xcafebeef, version = 21400;
+  int blocking = 0;
+};
 
 constexpr int kByte = 1, kFloat = 7, kBfloat16 = 9, kSum = 0;  // ncclUint8, ncclFloat, ncclBfloat16, ncclSum
 
@@ -25,6 +34,8 @@ Result<void> NcclLibrary::load() {
   get_version_ = TRY(library_.symbol<int(int*)>("ncclGetVersion"));
   get_unique_id_ = TRY(library_.symbol<int(NcclId*)>("ncclGetUniqueId"));
   comm_init_rank_ = TRY(library_.symbol<int(Comm*, int, NcclId, int)>("ncclCommInitRank"));
+  if (auto found = library_.symbol<int(Comm*, int, NcclId, int, void*)>("ncclCommInitRankConfig"))
+    comm_init_rank_config_ = *found;
   all_reduce_ =
       TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclAllReduce"));
   reduce_ =
@@ -73,6 +84,21 @@ Result<NcclLibrary::Comm> NcclLibrary::connect(const NcclId& id, int rank, int r
   Comm comm = nullptr;
   TRY(checked(comm_init_rank_(&comm, ranks, id, rank), "ncclCommInitRank", nullptr));
   return comm;
+}
+
+Result<NcclLibrary::Comm> NcclLibrary::begin_to_connect(const NcclId& id, int rank, int ranks) const {
+  assert(can_connect_without_waiting());
+  Comm comm = nullptr;
+  Config config;
+  TRY(checked(comm_init_rank_config_(&comm, ranks, id, rank, &config), "ncclCommInitRankConfig", nullptr));
+  return comm;
+}
+
+Result<NcclLibrary::Progress> NcclLibrary::progress(Comm comm) const {
+  int state = success;
+  TRY(checked(comm_get_async_error_(comm, &state), "ncclCommGetAsyncError", comm));
+  TRY(checked(state, "a call over the GPUs", comm));
+  return state == in_progress ? Progress::under_way : Progress::done;
 }
 
 Result<void> NcclLibrary::allreduce(void* data, std::size_t count, DeviceNumber type, Comm comm,

@@ -27,6 +27,12 @@ class NcclLibrary {
   Result<NcclId> new_id() const;
   /// Connects the calling thread's current device. All ranks must call it at the same time.
   Result<Comm> connect(const NcclId& id, int rank, int ranks) const;
+  /// The same without waiting for the others: what is asked of this communicator, from the connection on, is
+  /// only done once progress() says so. Where the library can, which is from NCCL 2.14 on.
+  Result<Comm> begin_to_connect(const NcclId& id, int rank, int ranks) const;
+  bool can_connect_without_waiting() const { return comm_init_rank_config_ != nullptr; }
+  enum class Progress { done, under_way };
+  Result<Progress> progress(Comm comm) const;
   /// Sums in place. This and the following functions enqueue work on `stream`.
   Result<void> allreduce(void* data, std::size_t count, DeviceNumber type, Comm comm, void* stream) const;
   /// The sum comes to `root`, in place; the others keep what they have.
@@ -61,6 +67,7 @@ class NcclLibrary {
   int (*get_version_)(int*) = nullptr;
   int (*get_unique_id_)(NcclId*) = nullptr;
   int (*comm_init_rank_)(Comm*, int, NcclId, int) = nullptr;
+  int (*comm_init_rank_config_)(Comm*, int, NcclId, int, void*) = nullptr;  // null before 2.14
   int (*all_reduce_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;
   int (*reduce_)(const void*, void*, std::size_t, int, int, int, Comm, void*) = nullptr;
   int (*reduce_scatter_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;

@@ -26,6 +26,7 @@ class GroupLink final : public Transport {
     return world_.receive_start(data, group_[static_cast<std::size_t>(from)]);
   }
   Result<void> wait(Ticket ticket) override { return world_.wait(ticket); }
+  Result<std::size_t> wait_any(std::span<const Ticket> tickets) override { return world_.wait_any(tickets); }
 
  private:
   Transport& world_;

@@ -1,15 +1,20 @@
 // SharedMemoryAllreduce: the sum of equal float arrays over the ranks of one node, through memory that all of
 // them see, and their barrier. Each rank adds its own share of a piece, in the order of the ranks, so the
-// same world gives the same bits. It needs no system call where ranks have a core each. It does not notice a
-// dead rank: the launcher does.
+// same world gives the same bits. It needs no system call where ranks have a core each. Who waits for long
+// asks whether the other rank is still there, if it is told how; else the launcher notices a dead one.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 
 #include "runtime/base/comm_dtype.hpp"
 #include "runtime/comm/allreduce/partition.hpp"
 #include "runtime/comm/allreduce/shard_tree.hpp"
+#include "src/base/result.hpp"
 
 namespace dlrun::runtime {
 
@@ -19,6 +24,12 @@ class SharedMemoryAllreduce {
   static std::size_t bytes(int ranks);
 
   SharedMemoryAllreduce(void* memory, int rank, int ranks);
+
+  /// Why a rank will never come; unset while it may.
+  using Lost = std::function<std::optional<Error>(int rank)>;
+  void set_lost(Lost lost) { lost_ = std::move(lost); }
+  /// The Error of a rank that was lost: no sum is right from then on, and no call waits.
+  Result<void> state() const { return failure_ ? Result<void>(fail(*failure_)) : Result<void>{}; }
 
   /// Called by all ranks with arrays of one length and one dtype; in place. On a 16-bit dtype the terms of
   /// other ranks are rounded, and the sum once more.
@@ -45,6 +56,7 @@ class SharedMemoryAllreduce {
   void sum_packed_share(std::span<float> data, CommDtype dtype, Part share);
   std::byte* slot(int rank, CommDtype dtype,
                   std::size_t at) const;  // number `at` of the half this piece uses
+  void await(const std::atomic<std::uint64_t>& flag, int rank);
   void post_staged();
   void post_summed();
   void await_staged();
@@ -55,6 +67,8 @@ class SharedMemoryAllreduce {
   int rank_;
   int ranks_;
   std::size_t turn_ = 0;  // pieces so far: the value that the flags take
+  Lost lost_;
+  std::optional<Error> failure_;
 };
 
 }  // namespace dlrun::runtime

@@ -32,8 +32,11 @@ bool must_wait() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
+Error gone_error(const ConnectedRank& link) {
+  return {.kind = ErrorKind::lost, .what = link.name() + " is gone: its connection was closed"};
+}
 tl::unexpected<Error> gone(const ConnectedRank& link) {
-  return fail(ErrorKind::lost, "{} is gone: its connection was closed", link.name());
+  return fail(gone_error(link));
 }
 
 }  // namespace
@@ -64,16 +67,29 @@ Result<Transport::Ticket> SocketTransport::receive_start(std::span<std::byte> da
 }
 
 Result<void> SocketTransport::wait(Ticket ticket) {
+  return wait_any(std::span(&ticket, 1)).map([](std::size_t) {});
+}
+
+Result<std::size_t> SocketTransport::wait_any(std::span<const Ticket> tickets) {
   for (;;) {
-    const auto found = under_way_.find(static_cast<std::size_t>(ticket));
-    if (found == under_way_.end()) return fail(ErrorKind::internal, "a message was awaited twice");
-    if (found->second) {
+    for (std::size_t i = 0; i < tickets.size(); ++i) {
+      const auto found = under_way_.find(static_cast<std::size_t>(tickets[i]));
+      if (found == under_way_.end()) return fail(ErrorKind::internal, "a message was awaited twice");
+      if (!found->second) continue;
       under_way_.erase(found);
-      return {};
+      return i;
     }
     if (thread_.abandoned()) return fail(ErrorKind::lost, "a message was cancelled: this rank ends");
     if (TRY(move_all()) == Moved::no) rest();
   }
+}
+
+std::optional<Error> SocketTransport::lost(int rank) const {
+  if (rank == rank_) return std::nullopt;
+  const ConnectedRank& link = peers_[place(rank)].link;
+  pollfd polled{.fd = link.socket.get(), .events = POLLRDHUP, .revents = 0};
+  if (::poll(&polled, 1, 0) <= 0 || polled.revents == 0) return std::nullopt;
+  return gone_error(link);
 }
 
 Result<SocketTransport::Moved> SocketTransport::move_all() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +25,9 @@ class SocketTransport final : public Transport {
   Result<Ticket> send_start(std::span<const std::byte> data, int to) override;
   Result<Ticket> receive_start(std::span<std::byte> data, int from) override;
   Result<void> wait(Ticket ticket) override;
+  Result<std::size_t> wait_any(std::span<const Ticket> tickets) override;
+  /// Why this rank is not there any more, seen without waiting; unset while it is. On any thread.
+  std::optional<Error> lost(int rank) const;
 
  private:
   // A message under way: its length, then its bytes, of which `done` have gone or come.
@@ -39,7 +43,8 @@ class SocketTransport final : public Transport {
   };
   enum class Moved { no, yes };
 
-  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank < rank_ ? rank : rank - 1)]; }
+  std::size_t place(int rank) const { return static_cast<std::size_t>(rank < rank_ ? rank : rank - 1); }
+  Peer& peer(int rank) { return peers_[place(rank)]; }
   Ticket add(std::deque<Message>& queue, std::span<std::byte> bytes);
   Result<Moved> move_all();
   Result<void> send_some(Peer& to, Moved& moved);

@@ -21,6 +21,8 @@ class Transport {
   virtual Result<Ticket> send_start(std::span<const std::byte> data, int to) = 0;
   virtual Result<Ticket> receive_start(std::span<std::byte> data, int from) = 0;
   virtual Result<void> wait(Ticket ticket) = 0;
+  /// Until one of them is done, which is then awaited: its place among them. An Error of any message ends it.
+  virtual Result<std::size_t> wait_any(std::span<const Ticket> tickets) = 0;
 
   Result<void> wait_for(std::span<const Ticket> tickets) {
     for (const Ticket ticket : tickets) TRY(wait(ticket));

@@ -5,6 +5,7 @@
 
 #include "runtime/cpu/kernels/attention_heads.hpp"
 #include "runtime/cpu/kernels/block_product.hpp"
+#include "runtime/cpu/kernels/survivors.hpp"
 
 namespace dlrun::runtime::kernels {
 
@@ -91,9 +92,31 @@ DLRUN_INLINE void soften(float* scores, float* out, const Block& at, const Sizes
   }
 }
 
+// Dropout of a head's shares; `first_row`: the number of its first query there.
+struct HeadDropout {
+  ShareDropout of;
+  std::int64_t first_row;
+
+  bool is_on() const { return of.rule.probability > 0; }
+  Survivors of_query(std::int64_t query) const { return Survivors(of.of_row(first_row + query)); }
+};
+
+DLRUN_INLINE void drop_shares(float* shares, const Block& at, const HeadDropout& dropout) {
+  for (std::int64_t row = 0; row < at.queries; ++row) {
+    const Survivors survivors = dropout.of_query(at.first_query + row);
+    for (std::int64_t i = 0; i < at.padded_keys(); i += kVector) {
+      Floats16 x;
+      load(x, shares + row * kKeys + i);
+      survivors.drop(x, static_cast<std::uint32_t>(at.first_key + i));
+      store(shares + row * kKeys + i, x);
+    }
+  }
+}
+
 struct ForwardHead {
   const float *queries, *turned_keys, *values;
   float *scores, *out, *log_sums;
+  HeadDropout dropout;
 };
 
 // out[positions][padded width] of one head.
@@ -108,6 +131,7 @@ DLRUN_INLINE void attend(const ForwardHead& head, const Sizes& of) {
       const Block at{first, queries, key};
       products(head.scores, head.queries, head.turned_keys, at, of);
       soften(head.scores, out, at, of, so_far);
+      if (head.dropout.is_on()) drop_shares(head.scores, at, head.dropout);
       block_product({out, of.padded_width}, {head.scores, kKeys},
                     {head.values + key * of.padded_width, of.padded_width},
                     {queries, of.padded_width, at.keys()}, key == 0 ? Sum::anew : Sum::onto);
@@ -137,7 +161,14 @@ DLRUN_INLINE void forward_heads(T* out, const T* in, const AttentionForward& of,
   for (std::int64_t head = key_head * each; head < (key_head + 1) * each; ++head) {
     gather(queries, in, query_head(shape, head), sizes, score_factor(shape));
     rotate(queries, sizes, of.rotary, 1);
-    attend({queries, turned_keys, values, scores, result, of.log_sums + head * shape.positions}, sizes);
+    attend({queries,
+            turned_keys,
+            values,
+            scores,
+            result,
+            of.log_sums + head * shape.positions,
+            {of.dropout, head * shape.positions}},
+           sizes);
     scatter(out, result, out_head(shape, head), sizes, 1);
   }
 }
@@ -145,12 +176,15 @@ DLRUN_INLINE void forward_heads(T* out, const T* in, const AttentionForward& of,
 struct BackwardHead {
   const float *queries, *keys, *turned_keys, *turned_values, *out_gradients, *log_sums, *sums;
   float *shares, *grads, *query_gradients, *key_gradients, *value_gradients;
+  HeadDropout dropout;
 };
 
 // A block's shares of attention, again, and the gradients of its scores: share * (product - the row's sum).
+// Dropout counts for the product, and for the shares that values were multiplied by.
 DLRUN_INLINE void block_gradients(const BackwardHead& head, const Block& at, const Sizes& of) {
   products(head.shares, head.queries, head.turned_keys, at, of);
   products(head.grads, head.out_gradients, head.turned_values, at, of);
+  if (head.dropout.is_on()) drop_shares(head.grads, at, head.dropout);
   for (std::int64_t row = 0; row < at.queries; ++row) {
     float* const share = head.shares + row * kKeys;
     float* const grad = head.grads + row * kKeys;
@@ -163,6 +197,7 @@ DLRUN_INLINE void block_gradients(const BackwardHead& head, const Block& at, con
       store(grad + i, x * (y - sum));
     }
   }
+  if (head.dropout.is_on()) drop_shares(head.shares, at, head.dropout);
 }
 
 DLRUN_INLINE void attend_backward(const BackwardHead& head, const Sizes& of) {
@@ -231,10 +266,20 @@ DLRUN_INLINE void backward_heads(T* in_gradient, const T* grads, const T* out, c
     gather(out_gradients, grads, out_head(shape, head), sizes, 1);
     sums_of_rows(sums, out, grads, out_head(shape, head), sizes);
     std::fill_n(query_gradients, sizes.matrix(), 0.0F);
-    attend_backward(
-        {queries, keys, turned_keys, turned_values, out_gradients, of.log_sums + head * shape.positions, sums,
-         shares, score_gradients, query_gradients, key_gradients, value_gradients},
-        sizes);
+    attend_backward({queries,
+                     keys,
+                     turned_keys,
+                     turned_values,
+                     out_gradients,
+                     of.log_sums + head * shape.positions,
+                     sums,
+                     shares,
+                     score_gradients,
+                     query_gradients,
+                     key_gradients,
+                     value_gradients,
+                     {of.dropout, head * shape.positions}},
+                    sizes);
     rotate(query_gradients, sizes, of.rotary, -1);
     scatter(in_gradient, query_gradients, query_head(shape, head), sizes, score_factor(shape));
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "runtime/base/keyed_random.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
 
 namespace dlrun::runtime::kernels {
@@ -27,6 +28,16 @@ struct Rotary {
   const float* sines = nullptr;
 };
 
+/// Dropout of the shares of attention: of each query's row by a key of its own. Probability 0: there is none.
+struct ShareDropout {
+  DropoutRule rule{0, 0};
+  std::int64_t first_row = 0;  // the number of the first query of head 0 among all samples' and heads'
+
+  DropoutRule of_row(std::int64_t row) const {
+    return {mix(rule.key, static_cast<std::uint64_t>(first_row + row)), rule.probability};
+  }
+};
+
 /// One sample: `in` is [positions][queries, keys, values], `out` [positions][heads * width], and `log_sums`
 /// [heads][positions].
 struct AttentionForward {
@@ -35,6 +46,7 @@ struct AttentionForward {
   float* log_sums;
   float* scratch;
   Rotary rotary;
+  ShareDropout dropout = {};
 };
 void attention(const AttentionForward& of, const AttentionShape& shape, std::int64_t key_head);
 
@@ -44,6 +56,7 @@ struct AttentionBackward {
   const float* log_sums;
   float* scratch;
   Rotary rotary;
+  ShareDropout dropout = {};
 };
 void attention_backward(const AttentionBackward& of, const AttentionShape& shape, std::int64_t key_head);
 

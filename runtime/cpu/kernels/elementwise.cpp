@@ -2,6 +2,7 @@
 // the public functions are what is compiled for several processors.
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/cpu/kernels/elements.hpp"
+#include "runtime/cpu/kernels/survivors.hpp"
 
 namespace dlrun::runtime::kernels {
 
@@ -108,28 +109,14 @@ DLRUN_VERSIONS void add_relu_backward(View out, ConstView left, ConstView right,
 
 DLRUN_VERSIONS void dropout(View out, ConstView in, std::size_t first, std::size_t count,
                             const DropoutRule& rule) {
-  const auto low = static_cast<std::uint32_t>(rule.key);
-  const auto high = static_cast<std::uint32_t>(rule.key >> 32);
-  const auto dies_below = static_cast<std::uint32_t>(static_cast<double>(rule.probability) * 4294967295.0);
-  const float scale = 1.0F / (1.0F - rule.probability);
+  const Survivors survivors(rule);
   dispatch(
       out, count,
       [=](auto* to, std::size_t n, const auto* from) DLRUN_LAMBDA {
-        Words16 lane;
-        for (std::uint32_t i = 0; i < kLanes; ++i) lane[i] = i;
         for (std::size_t i = 0; i < n; i += kLanes) {
-          // Two rounds of a 32-bit finaliser, each keyed by half of the key.
-          Words16 bits = (lane + static_cast<std::uint32_t>(first + i)) ^ low;
-          bits = (bits ^ (bits >> 16)) * 0x7feb352dU;
-          bits = (bits ^ (bits >> 15)) * 0x846ca68bU;
-          bits = (bits ^ (bits >> 16)) + high;
-          bits = (bits ^ (bits >> 16)) * 0x21f0aaadU;
-          bits = (bits ^ (bits >> 15)) * 0x735a2d97U;
-          bits = bits ^ (bits >> 15);
           Floats16 value;
           load(value, from + i);
-          const Floats16 zero{};
-          value = bits >= dies_below ? value * scale : zero;
+          survivors.drop(value, static_cast<std::uint32_t>(first + i));
           store(to + i, value);
         }
       },

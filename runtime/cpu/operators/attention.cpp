@@ -7,6 +7,8 @@
 
 #include "runtime/cpu/parallel.hpp"
 #include "runtime/cpu/plan.hpp"
+#include "runtime/engine/random_keys.hpp"
+#include "runtime/graph/roles.hpp"
 
 namespace dlrun::runtime {
 
@@ -37,7 +39,10 @@ class Attention final : public Operator {
                .key_heads = spec.keys(),
                .width = spec.width(plan.input_shape().features())},
         items_(batch_ * shape_.key_heads),
-        parts_(std::min(items_, static_cast<std::int64_t>(detail::thread_count()))) {
+        parts_(std::min(items_, static_cast<std::int64_t>(detail::thread_count()))),
+        spec_(spec),
+        options_(plan.options()),
+        layer_(masks_before(plan.graph(), plan.index())) {
     if (spec.rotary_base > 0) angles_ = rotary_table(shape_, spec.rotary_base);
     out_.gradient_only_read = true;
     log_sums_ = plan.scratch(
@@ -52,22 +57,24 @@ class Attention final : public Operator {
     gradient_ = in_.gradients[plan.claim_gradient()];
   }
 
-  void forward(const Run&) override {
+  void forward(const Run& run) override {
+    const DropoutRule rule = rule_of(run);
     each(*scratch_, [&](std::int64_t sample, std::int64_t head, float* scratch) {
       kernels::attention({out_.view().from(out_row(sample)), in_.const_view().from(in_row(sample)),
-                          log_sums(sample), scratch, rotary()},
+                          log_sums(sample), scratch, rotary(), dropout_of(rule, sample)},
                          shape_, head);
     });
   }
 
-  void backward_data(const Run&) override {
+  void backward_data(const Run& run) override {
     if (gradient_ == nullptr) return;
+    const DropoutRule rule = rule_of(run);
     const kernels::View to{gradient_->data, in_.gradient_precision};
     each(*backward_scratch_, [&](std::int64_t sample, std::int64_t head, float* scratch) {
       kernels::attention_backward(
           {to.from(in_row(sample)), out_.const_gradient().from(out_row(sample)),
            out_.const_view().from(out_row(sample)), in_.const_view().from(in_row(sample)), log_sums(sample),
-           scratch, rotary()},
+           scratch, rotary(), dropout_of(rule, sample)},
           shape_, head);
     });
   }
@@ -105,11 +112,24 @@ class Attention final : public Operator {
     return {angles_.data(), angles_.data() + angles_.size() / 2};
   }
 
+  DropoutRule rule_of(const Run& run) {
+    if (run.mode != Mode::train || spec_.dropout == 0) return {0, 0};
+    options_.rank = run.shard;
+    return dropout_rule(options_, layer_, run.step, spec_.dropout);
+  }
+  // A part of a model's heads draws what these draw in the whole.
+  kernels::ShareDropout dropout_of(const DropoutRule& rule, std::int64_t sample) const {
+    return {rule, (sample * spec_.total_heads() + spec_.first_head) * shape_.positions};
+  }
+
   Tensor& in_;
   Tensor& out_;
   std::int64_t batch_;
   kernels::AttentionShape shape_;
   std::int64_t items_, parts_;
+  op::Attention spec_;
+  EngineOptions options_;
+  std::size_t layer_;
   std::vector<float> angles_;
   Buffer* log_sums_ = nullptr;
   Buffer* scratch_ = nullptr;

@@ -7,7 +7,7 @@
 #include "runtime/cpu/parallel.hpp"
 #include "runtime/cpu/plan.hpp"
 #include "runtime/engine/random_keys.hpp"
-#include "runtime/graph/operators/traits.hpp"
+#include "runtime/graph/roles.hpp"
 
 namespace dlrun::runtime {
 
@@ -20,8 +20,11 @@ class Dropout final : public Operator {
         out_(plan.output()),
         probability_(spec.probability),
         options_(plan.options()),
-        layer_(dropouts_before(plan)) {
-    if (plan.part()) part_ = {plan.node().shape.features(), plan.part()->part, plan.part()->parts};
+        layer_(masks_before(plan.graph(), plan.index())) {
+    if (plan.has_slice())
+      first_ = static_cast<std::size_t>(plan.part()->part) * out_.elements;
+    else if (plan.part())
+      part_ = {plan.node().shape.features(), plan.part()->part, plan.part()->parts};
     plan.set_layout(out_, in_.desc, in_.precision, in_.extents);
     if (!in_.needs_gradient()) return;
     gradient_ = in_.gradients[plan.claim_gradient()];
@@ -41,17 +44,11 @@ class Dropout final : public Operator {
   }
 
  private:
-  static std::size_t dropouts_before(Plan& plan) {
-    std::size_t count = plan.graph().stage ? plan.graph().stage->dropouts_before : 0;
-    for (std::size_t node = 0; node < plan.index(); ++node)
-      if (traits_of(plan.graph().nodes[node].operation).random == Randomness::mask) ++count;
-    return count;
-  }
   void drop(kernels::View to, kernels::ConstView from, const Run& run) {
     const DropoutRule drawn = rule(run);
     if (part_.parts > 1) return drop_part(to, from, drawn);
     parallel_for(out_.elements, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
-      kernels::dropout(to.from(begin), from.from(begin), begin, end - begin, drawn);
+      kernels::dropout(to.from(begin), from.from(begin), first_ + begin, end - begin, drawn);
     });
   }
   // Row by row, with the numbers that these features have in the whole value. The kernel works on whole
@@ -82,6 +79,7 @@ class Dropout final : public Operator {
   EngineOptions options_;
   std::size_t layer_;
   Buffer* gradient_ = nullptr;
+  std::size_t first_ = 0;  // of a slice, in the whole value
   struct Part {
     std::int64_t features = 0;
     int part = 0, parts = 1;

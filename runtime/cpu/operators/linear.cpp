@@ -71,9 +71,10 @@ class Linear final : public Operator {
   }
 
   void make_backward_weights(Plan& plan, const BackwardWeights::primitive_desc& desc) {
-    plan.use(plan.input().value, Pass::backward);
+    Buffer* const source = plan.input().value_in_backward();
+    plan.use(source, Pass::backward);
     std::vector<Call::Argument> arguments{
-        {DNNL_ARG_SRC, {plan.input().desc, plan.input().value}},
+        {DNNL_ARG_SRC, {plan.input().desc, source}},
         {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
         {DNNL_ARG_DIFF_WEIGHTS,
          {desc.diff_weights_desc(), plan.gradient_of(weights_, desc.diff_weights_desc())}},

@@ -1,6 +1,7 @@
 // Causal attention: rotary positions, and one of the forms of attention.hpp. Queries and keys are turned
 // where they lie: nobody else reads them, and the layer before does not need its output on the way back.
 #include "runtime/cuda/plugin/attention.hpp"
+#include "runtime/cuda/plugin/random_bits.hpp"
 
 namespace dlrun::cuda {
 namespace {
@@ -34,27 +35,32 @@ class Attention final : public Operator {
       throw Failure("attention is not supported on GPUs if another layer reads its input, too");
     figures_ = static_cast<float*>(device.memory.device(
         static_cast<std::size_t>(sizes_.queries()) * sizeof(float), "figures of attention"));
-    form_ = make_fused_attention(device, sizes_);
+    if (spec_.dropout > 0)
+      dropout_ = {device.keys + node.rng_key, dies_below(spec_.dropout), 1 / (1 - spec_.dropout),
+                  spec_.first_head, spec_.total_heads()};
+    else
+      form_ = make_fused_attention(device, sizes_);
     if (form_ == nullptr) form_ = make_plain_attention(device, sizes_);
   }
 
-  void forward(Device& device, Mode) override {
+  void forward(Device& device, Mode mode) override {
     turn(device, device.tensors[in_].value, 1);
-    form_->forward(device, arrays(device));
+    form_->forward(device, arrays(device, mode));
   }
 
   void backward(Device& device) override {
     Tensor& in = device.tensors[in_];
     if (in.gradient == nullptr) return;
     claim(in);
-    form_->backward(device, arrays(device));
+    form_->backward(device, arrays(device, Mode::train));
     turn(device, in.gradient, -1);
   }
 
  private:
-  AttentionArrays arrays(const Device& device) const {
+  AttentionArrays arrays(const Device& device, Mode mode) const {
     const Tensor &in = device.tensors[in_], &out = device.tensors[out_];
-    return {in.value, out.value, figures_, out.gradient, in.gradient};
+    return {in.value,     out.value,   figures_,
+            out.gradient, in.gradient, mode == Mode::train ? dropout_ : ShareDropout{}};
   }
 
   void turn(Device& device, void* packed, float direction) const {
@@ -67,6 +73,7 @@ class Attention final : public Operator {
   std::size_t in_, out_;
   op::Attention spec_;
   AttentionSizes sizes_{};
+  ShareDropout dropout_{};
   float* figures_ = nullptr;
   std::unique_ptr<AttentionForm> form_;
 };

@@ -19,12 +19,22 @@ struct AttentionSizes {
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(width)); }
 };
 
+// Dropout of the shares of attention: each query of each head has a row of the mask, keyed by its number
+// among all heads of the whole model. No key: there is none.
+struct ShareDropout {
+  const std::uint64_t* key = nullptr;  // of the step
+  std::uint32_t dies_below = 0;
+  float scale = 1;  // of what survives
+  std::int64_t first_head = 0, all_heads = 0;
+};
+
 struct AttentionArrays {
   const void* packed;
   void* out;
   float* figures;  // of each query: the logarithm of the sum of its exponentials
   const void* grad_out;
   void* grad_packed;
+  ShareDropout dropout = {};
 };
 
 class AttentionForm {
@@ -34,7 +44,7 @@ class AttentionForm {
   virtual void backward(Device& device, const AttentionArrays& arrays) = 0;
 };
 
-// Null where cuDNN has it not: for f32, and for some widths.
+// Null where cuDNN has it not: for f32, and for some widths. It draws masks of its own: no form for dropout.
 std::unique_ptr<AttentionForm> make_fused_attention(Device& device, const AttentionSizes& sizes);
 std::unique_ptr<AttentionForm> make_plain_attention(Device& device, const AttentionSizes& sizes);
 

@@ -91,17 +91,12 @@ void GradientNorm::sum_squares(Device& device, std::size_t count) {
   check(cudaGetLastError(), "the gradients' norm");
 }
 
-void GradientNorm::clip(Device& device, std::size_t count, float scale, float limit) const {
+void GradientNorm::find_clip(Device& device, float scale, float limit) const {
   find_factor<<<1, 1, 0, device.stream>>>(parts_ + kFactor, ranks_ == 0 ? own() : all_,
                                           ranks_ == 0 ? 1 : ranks_, static_cast<double>(scale),
                                           static_cast<double>(limit));
   check(cudaGetLastError(), "clipping gradients");
-  float* const gradients = device.gradients;
-  const double* const at = parts_ + kFactor;
-  for_each(device.stream, static_cast<std::int64_t>(count), [=] __device__(std::int64_t i) {
-    const double factor = *at;
-    if (factor < 1) gradients[i] = static_cast<float>(gradients[i] * factor);
-  });
+  device.clip = parts_ + kFactor;
 }
 
 }  // namespace dlrun::cuda

@@ -24,10 +24,10 @@ class GradientNorm {
   // To own(): of the first `count` gradients, or of the slices.
   void sum_squares(Device& device, std::size_t count);
   const double* own() const;
-  // Room for the sums of so many ranks, which clip() adds up in place of own().
+  // Room for the sums of so many ranks, which find_clip() adds up in place of own().
   double* all(Device& device, std::size_t ranks);
-  // With `scale` the gradients have a norm of at most `limit` afterwards.
-  void clip(Device& device, std::size_t count, float scale, float limit) const;
+  // device.clip: what the update multiplies gradients by, so that with `scale` their norm is at most `limit`.
+  void find_clip(Device& device, float scale, float limit) const;
 
  private:
   double* parts_ = nullptr;

@@ -4,18 +4,20 @@
 namespace dlrun::cuda {
 namespace {
 
-// A block adds the splits of 32 columns: one in eight per warp, then the warps' sums.
+constexpr unsigned kAddingWarps = 32;
+
+// A block adds the splits of 32 columns: one in so many per warp, then the warps' sums.
 __global__ void add_splits(float* to, const float* from, std::int64_t columns, bool adds) {
-  __shared__ float room[8][32];
+  __shared__ float room[kAddingWarps][32];
   const std::int64_t column = blockIdx.x * 32 + threadIdx.x;
   float sum = 0;
   if (column < columns)
-    for (unsigned split = threadIdx.y; split < kColumnSplits; split += 8)
+    for (unsigned split = threadIdx.y; split < kColumnSplits; split += kAddingWarps)
       sum += from[split * columns + column];
   room[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || column >= columns) return;
-  for (int y = 1; y < 8; ++y) sum += room[y][threadIdx.x];
+  for (unsigned y = 1; y < kAddingWarps; ++y) sum += room[y][threadIdx.x];
   to[column] = (adds ? to[column] : 0.0F) + sum;
 }
 
@@ -32,8 +34,8 @@ void sum_plain(Device& device, float* partial, const T* from, std::int64_t rows,
 
 void ColumnSums::finish(Device& device, int which, float* to, bool adds) const {
   const float* const from = partial_ + which * static_cast<std::int64_t>(kColumnSplits) * columns_;
-  add_splits<<<static_cast<unsigned>((columns_ + 31) / 32), dim3(32, 8), 0, device.stream>>>(to, from,
-                                                                                             columns_, adds);
+  add_splits<<<static_cast<unsigned>((columns_ + 31) / 32), dim3(32, kAddingWarps), 0, device.stream>>>(
+      to, from, columns_, adds);
   check(cudaGetLastError(), "sums of columns");
 }
 

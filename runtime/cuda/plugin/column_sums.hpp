@@ -7,7 +7,7 @@
 
 namespace dlrun::cuda {
 
-constexpr unsigned kColumnSplits = 128;  // shares of the rows
+constexpr unsigned kColumnSplits = 384;  // shares of the rows
 
 class ColumnSums {
  public:

@@ -29,8 +29,10 @@ class Convolution final : public Operator {
   Passes::Arrays arrays(const Device& device) const {
     const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
     const auto into = in.last_reader > out_ ? Passes::Into::sum : Passes::Into::fresh;
-    return {in.value, device.weights(node_.weight), out.value, out.gradient, grad_.array(), in.gradient,
-            into};
+    return {in.value,      device.weights(node_.weight),
+            out.value,     out.gradient,
+            grad_.array(), in.gradient,
+            into,          grad_.into(device)};
   }
 
   DlrunCudaNode node_;

@@ -78,17 +78,20 @@ class Memory {
   std::size_t bytes_ = 0;
 };
 
+class ColumnSums;
+
 // A value of the plan. `written`: a reader already left its gradient, so the next one adds.
 struct Tensor {
   void* value = nullptr;
   void* gradient = nullptr;
   std::int64_t elements = 0;
   bool written = false;
-  bool gradient_is_inner = false;  // of a GELU that joined a product: what is left is the gradient before it
-  std::size_t last_reader = 0;     // the node whose backward leaves its gradient first
-  std::size_t first_reader = 0;    // and the one whose backward completes it
-  bool is_group_term = false;      // of its gradient each rank of the tensor group has a term
-  bool group_sum_runs = false;     // which are being added beside main
+  bool gradient_is_inner = false;   // of a GELU that joined a product: what is left is the gradient before it
+  bool gradient_is_summed = false;  // over its rows, by the layer that completes it (Device::bias_sums)
+  std::size_t last_reader = 0;      // the node whose backward leaves its gradient first
+  std::size_t first_reader = 0;     // and the one whose backward completes it
+  bool is_group_term = false;       // of its gradient each rank of the tensor group has a term
+  bool group_sum_runs = false;      // which are being added beside main
   bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
 };
 
@@ -106,12 +109,15 @@ struct Rows {
   }
 };
 
+class VolumePass;
+
 // What was chosen for the passes of a convolution.
 struct Algorithms {
   cudnnConvolutionFwdAlgo_t forward{};
   cudnnConvolutionBwdFilterAlgo_t weights{};
   cudnnConvolutionBwdDataAlgo_t data{};
   std::optional<cublasLtMatmulAlgo_t> forward_product, weights_product, data_product;  // in place of those
+  std::shared_ptr<const VolumePass> forward_volume, weights_volume, data_volume;       // in place of all
 };
 
 // A stream with what libraries need to work on it.
@@ -162,6 +168,10 @@ struct Device {
   double* result = nullptr;                      // kResults sums over the rows of the reported losses
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
+  std::map<std::string, cublasLtMatmulAlgo_t> products;  // by shape
+  // By tensor: what sums the rows of its gradient, for the bias of the layer that gives it.
+  std::map<std::size_t, const ColumnSums*> bias_sums;
+  const double* clip = nullptr;  // of an update: what its gradients are multiplied by, where that is below 1
 
   bool half() const { return precision == DLRUN_CUDA_BF16; }
   std::size_t size() const { return half() ? sizeof(Bf16) : sizeof(float); }

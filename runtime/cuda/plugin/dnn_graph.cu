@@ -7,7 +7,7 @@ namespace dlrun::cuda {
 namespace {
 
 constexpr auto kDescriptor = CUDNN_TYPE_BACKEND_DESCRIPTOR;
-constexpr int kConfigurations = 8;  // as many as are tried
+constexpr int kConfigurations = 12;  // as many as are tried
 
 }  // namespace
 
@@ -37,11 +37,12 @@ void DnnGraph::finish(Descriptor descriptor) {
 DnnGraph::Id DnnGraph::tensor(const Shape& shape, cudnnDataType_t type, Kept kept) {
   const Descriptor made = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   const Id id = static_cast<Id>(tensors_.size());
+  const auto axes = static_cast<std::int64_t>(shape.extents.size());
   set(made, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, id);
   set(made, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
   set(made, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, std::int64_t{16});
-  set(made, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, shape.extents.data());
-  set(made, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, shape.strides.data());
+  set(made, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, axes, shape.extents.data());
+  set(made, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, axes, shape.strides.data());
   set(made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, kept == Kept::inside);
   set(made, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, kept == Kept::by_value);
   finish(made);
@@ -142,8 +143,60 @@ void DnnGraph::reshape(Id x, Id to) {
   add(made);
 }
 
-// An engine says of itself where it adds in any order.
-bool DnnGraph::repeats_its_bits(Descriptor configuration) {
+DnnGraph::Descriptor DnnGraph::windows_of(const Windows& windows) {
+  const std::vector<std::int64_t> ones(static_cast<std::size_t>(windows.axes), 1),
+      strides(ones.size(), windows.stride), paddings(ones.size(), windows.padding);
+  const Descriptor made = make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  set(made, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  set(made, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION);
+  set(made, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, windows.axes);
+  set(made, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, windows.axes, ones.data());
+  set(made, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, windows.axes, strides.data());
+  set(made, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, windows.axes, paddings.data());
+  set(made, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, windows.axes, paddings.data());
+  finish(made);
+  return made;
+}
+
+void DnnGraph::convolution(Pass pass, const Windows& windows, Id x, Id w, Id y) {
+  struct Names {
+    cudnnBackendDescriptorType_t operation;
+    cudnnBackendAttributeName_t windows, x, w, y, alpha, beta;
+  };
+  static constexpr Names kForward = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+  static constexpr Names kFilters = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                                     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+  static constexpr Names kData = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+  const Names& names = pass == Pass::forward ? kForward : pass == Pass::filters ? kFilters : kData;
+  const Descriptor made = make(names.operation);
+  set(made, names.windows, kDescriptor, windows_of(windows));
+  set(made, names.x, kDescriptor, tensors_[x]);
+  set(made, names.w, kDescriptor, tensors_[w]);
+  set(made, names.y, kDescriptor, tensors_[y]);
+  set(made, names.alpha, CUDNN_TYPE_FLOAT, 1.0F);
+  set(made, names.beta, CUDNN_TYPE_FLOAT, 0.0F);
+  add(made);
+}
+
+// An engine says of itself where it adds in any order, and with what it computes.
+bool DnnGraph::is_allowed(Descriptor configuration, Arithmetic arithmetic) {
   Descriptor engine = make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   std::int64_t count = 0;
   check(cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, kDescriptor, 1, &count, &engine),
@@ -152,43 +205,53 @@ bool DnnGraph::repeats_its_bits(Descriptor configuration) {
   check(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes),
         "asking what an engine of cuDNN does");
-  return std::find(notes, notes + count, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) == notes + count;
+  return std::none_of(notes, notes + count, [&](cudnnBackendNumericalNote_t note) {
+    if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return true;
+    return arithmetic == Arithmetic::plain &&
+           (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+  });
 }
 
-bool DnnGraph::plan(cudnnHandle_t handle, Descriptor configuration) {
+void DnnGraph::plan(cudnnHandle_t handle, Descriptor configuration, std::size_t limit) {
   const Descriptor made = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   set(made, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
   set(made, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, kDescriptor, configuration);
-  if (cudnnBackendFinalize(made) != CUDNN_STATUS_SUCCESS) return false;
+  if (cudnnBackendFinalize(made) != CUDNN_STATUS_SUCCESS) return;
   std::int64_t count = 0, bytes = 0;
   check(cudnnBackendGetAttribute(made, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count,
                                  &bytes),
         "asking for a workspace");
-  plan_ = made, workspace_bytes_ = static_cast<std::size_t>(bytes);
-  return true;
+  if (static_cast<std::size_t>(bytes) <= limit) plans_.push_back({made, static_cast<std::size_t>(bytes)});
 }
 
-bool DnnGraph::build(cudnnHandle_t handle) {
+std::vector<DnnGraph::Descriptor> DnnGraph::found_by(cudnnBackendHeurMode_t rule, Descriptor graph) {
+  const Descriptor rules = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  set(rules, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, kDescriptor, graph);
+  set(rules, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, rule);
+  if (cudnnBackendFinalize(rules) != CUDNN_STATUS_SUCCESS) return {};
+  std::vector<Descriptor> found(kConfigurations);
+  for (Descriptor& one : found) one = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  std::int64_t count = 0;
+  if (cudnnBackendGetAttribute(rules, CUDNN_ATTR_ENGINEHEUR_RESULTS, kDescriptor, kConfigurations, &count,
+                               found.data()) != CUDNN_STATUS_SUCCESS)
+    return {};
+  found.resize(static_cast<std::size_t>(std::min<std::int64_t>(count, kConfigurations)));
+  return found;
+}
+
+bool DnnGraph::build(cudnnHandle_t handle, const Search& search) {
   const Descriptor graph = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, kDescriptor, static_cast<std::int64_t>(operations_.size()),
       operations_.data());
   set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
   if (cudnnBackendFinalize(graph) != CUDNN_STATUS_SUCCESS) return false;
-  const Descriptor rules = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  set(rules, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, kDescriptor, graph);
-  set(rules, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
-  if (cudnnBackendFinalize(rules) != CUDNN_STATUS_SUCCESS) return false;
-  std::array<Descriptor, kConfigurations> found{};
-  for (Descriptor& one : found) one = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-  std::int64_t count = 0;
-  if (cudnnBackendGetAttribute(rules, CUDNN_ATTR_ENGINEHEUR_RESULTS, kDescriptor, kConfigurations, &count,
-                               found.data()) != CUDNN_STATUS_SUCCESS)
-    return false;
-  return std::any_of(found.begin(), found.begin() + std::min<std::int64_t>(count, kConfigurations),
-                     [&](Descriptor one) { return repeats_its_bits(one) && plan(handle, one); });
+  for (Descriptor one : found_by(CUDNN_HEUR_MODE_A, graph))
+    if (plans_.size() < search.engines && is_allowed(one, search.arithmetic)) plan(handle, one, search.limit);
+  return !plans_.empty();
 }
 
-void DnnGraph::run(const Stream& stream, const std::vector<Address>& addresses, void* workspace) {
+cudnnStatus_t DnnGraph::try_run(const Stream& stream, const std::vector<Address>& addresses,
+                                void* workspace) const {
   std::vector<Id> ids;
   std::vector<const void*> places;
   for (const Address& address : addresses) ids.push_back(address.id), places.push_back(address.at);
@@ -204,7 +267,7 @@ void DnnGraph::run(const Stream& stream, const std::vector<Address>& addresses, 
   set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, places.data());
   set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
   finish(pack);
-  check(cudnnBackendExecute(stream.dnn, plan_, pack), "attention by cuDNN");
+  return cudnnBackendExecute(stream.dnn, plans_[chosen_].of, pack);
 }
 
 }  // namespace dlrun::cuda

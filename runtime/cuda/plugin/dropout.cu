@@ -1,7 +1,7 @@
 // Dropout: the CPU's rule (kernels/elementwise.cpp), so that both draw the same mask where the elements have
 // the same order, which is so for one pixel. The key of a step is read from device memory: a captured graph
 // must not hold it.
-#include "runtime/cuda/plugin/device.hpp"
+#include "runtime/cuda/plugin/random_bits.hpp"
 
 namespace dlrun::cuda {
 namespace {
@@ -9,18 +9,11 @@ namespace {
 template <class T>
 void draw(Device& device, T* to, const T* from, std::int64_t count, const std::uint64_t* key_at,
           float probability, bool adds) {
-  const auto dies_below = static_cast<std::uint32_t>(static_cast<double>(probability) * 4294967295.0);
+  const std::uint32_t bound = dies_below(probability);
   const float scale = 1.0F / (1.0F - probability);
   for_each(device.stream, count, [=] __device__(std::int64_t i) {
-    const std::uint64_t key = *key_at;
-    std::uint32_t bits = static_cast<std::uint32_t>(i) ^ static_cast<std::uint32_t>(key);
-    bits = (bits ^ (bits >> 16)) * 0x7feb352dU;
-    bits = (bits ^ (bits >> 15)) * 0x846ca68bU;
-    bits = (bits ^ (bits >> 16)) + static_cast<std::uint32_t>(key >> 32);
-    bits = (bits ^ (bits >> 16)) * 0x21f0aaadU;
-    bits = (bits ^ (bits >> 15)) * 0x735a2d97U;
-    bits = bits ^ (bits >> 15);
-    const float kept = bits >= dies_below ? number(from[i]) * scale : 0.0F;
+    const std::uint32_t bits = random_bits(static_cast<std::uint32_t>(i), *key_at);
+    const float kept = bits >= bound ? number(from[i]) * scale : 0.0F;
     put(to[i], (adds ? number(to[i]) : 0.0F) + kept);
   });
 }

@@ -43,6 +43,7 @@ Engine::~Engine() {
   cudaDeviceSynchronize();
   forget_programs();
   operators_.clear();
+  device_.algorithms.clear();
   for (const cudaEvent_t event : {device_.forked, device_.joined, device_.term, device_.group_summed, staged_,
                                   taken_, final_, summed_, begun_, backward_done_, all_summed_})
     if (event != nullptr) cudaEventDestroy(event);

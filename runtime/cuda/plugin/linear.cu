@@ -13,6 +13,8 @@ class Linear final : public Operator {
       : node_(node), out_(index), product_(device, size_of(device, node), name_of(node)) {
     if (node.input_inner != DLRUN_CUDA_NOWHERE && product_.gives_inner())
       device.tensors[node.inputs[0]].gradient_is_inner = true;
+    if (node.learning != DLRUN_CUDA_FROZEN && node.inner == DLRUN_CUDA_NOWHERE && has_bias())
+      device.bias_sums.emplace(index, product_.sums());
   }
   // What it gives is a term of a sum over the tensor group: the first half of it is summed beside the product
   // of the second, where that pays.
@@ -47,9 +49,10 @@ class Linear final : public Operator {
     if (last_term) data(device, in, out);
     if (last_term) start_group_sum(device, in);
     if (node_.learning != DLRUN_CUDA_FROZEN)
-      product_.weights(device, in.value, out.gradient, device.gradients + node_.weight,
-                       has_bias() ? device.gradients + node_.bias : nullptr,
-                       node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
+      product_.weights(
+          device, in.value, out.gradient, device.gradients + node_.weight,
+          has_bias() ? device.gradients + node_.bias : nullptr, node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE,
+          out.gradient_is_summed ? SequenceProduct::Rows::summed : SequenceProduct::Rows::to_be_summed);
     if (in.gradient != nullptr && !last_term) data(device, in, out);
   }
 
@@ -89,7 +92,8 @@ class Linear final : public Operator {
             .bias = node.bias == DLRUN_CUDA_NOWHERE ? runtime::Bias::none : runtime::Bias::learned,
             .added_bias = adds_bias(node) ? runtime::Bias::learned : runtime::Bias::none,
             .then = then(node.inner),
-            .before = then(node.input_inner)};
+            .before = then(node.input_inner),
+            .adds = node.input_count > 1};
   }
   static std::string name_of(const DlrunCudaNode& node) {
     return "a linear layer of " + std::to_string(node.in_channels) + " to " + std::to_string(node.channels);

@@ -1,7 +1,10 @@
-// Attention by kernels of our own, in f32 arithmetic, for what cuDNN has not: f32, and odd widths. A warp has
+// Attention by kernels of our own, in f32 arithmetic, for what cuDNN has not: f32, odd widths, and dropout by
+// the CPU's mask. A warp has
 // a query (or, for the gradients of keys and values, a key); its block's warps share tiles of 32 partners in
 // shared memory, one a lane. Sums have a fixed order.
+#include "runtime/base/keyed_random.hpp"
 #include "runtime/cuda/plugin/attention.hpp"
+#include "runtime/cuda/plugin/random_bits.hpp"
 #include "runtime/cuda/plugin/warp.hpp"
 
 namespace dlrun::cuda {
@@ -36,8 +39,29 @@ __device__ Place place_of(int heads) {
           static_cast<int>(blockIdx.x) * kWarps};
 }
 
+// What becomes of the share that a query has of a key, or of its gradient.
+class RowDropout {
+ public:
+  __device__ RowDropout(const ShareDropout& of, std::int64_t sequence, std::int64_t head, int query,
+                        const AttentionSizes& sizes)
+      : of_(of) {
+    if (of.key == nullptr) return;
+    const std::int64_t row = (sequence * of.all_heads + of.first_head + head) * sizes.length + query;
+    key_ = runtime::mix(*of.key, static_cast<std::uint64_t>(row));
+  }
+  __device__ float kept(float share, int key) const {
+    if (of_.key == nullptr) return share;
+    return random_bits(static_cast<std::uint32_t>(key), key_) >= of_.dies_below ? share * of_.scale : 0.0F;
+  }
+
+ private:
+  const ShareDropout& of_;
+  std::uint64_t key_ = 0;
+};
+
 template <class T>
-__global__ void forward_queries(T* out, float* figures, const T* packed, AttentionSizes of, float scale) {
+__global__ void forward_queries(T* out, float* figures, const T* packed, AttentionSizes of, float scale,
+                                ShareDropout drops) {
   extern __shared__ float room[];
   const int width = static_cast<int>(of.width), length = static_cast<int>(of.length);
   float *const keys = room, *const values = keys + kTile * (width + 1),
@@ -49,6 +73,7 @@ __global__ void forward_queries(T* out, float* figures, const T* packed, Attenti
   float* const mine = queries + threadIdx.y * width;
   for (int i = lane; i < width; i += 32)
     mine[i] = query < length ? number(start[query * row + at.head * width + i]) * scale : 0.0F;
+  const RowDropout dropout(drops, at.sequence, at.head, query, of);
   float sums[kMore] = {}, high = -INFINITY, total = 0;
   const int last = min(at.first + kWarps, length);
   for (int first = 0; first < last; first += kTile) {
@@ -61,9 +86,10 @@ __global__ void forward_queries(T* out, float* figures, const T* packed, Attenti
     const float higher = fmaxf(high, max_of_warp(score)), before = expf(high - higher);
     const float power = expf(score - higher);
     total = total * before + sum_of_warp(power), high = higher;
+    const float kept = dropout.kept(power, first + lane);
     for (int more = 0; more * 32 + lane < width; ++more) sums[more] *= before;
     for (int key = 0; key < kTile; ++key) {
-      const float share = __shfl_sync(0xffffffffU, power, key);
+      const float share = __shfl_sync(0xffffffffU, kept, key);
       for (int more = 0; more * 32 + lane < width; ++more)
         sums[more] += share * values[key * (width + 1) + more * 32 + lane];
     }
@@ -90,7 +116,7 @@ __global__ void gradients_along(float* along, const T* grad, const T* out, Atten
 
 template <class T>
 __global__ void backward_queries(T* to, const T* packed, const T* grad, const float* figures,
-                                 const float* along, AttentionSizes of, float scale) {
+                                 const float* along, AttentionSizes of, float scale, ShareDropout drops) {
   extern __shared__ float room[];
   const int width = static_cast<int>(of.width), length = static_cast<int>(of.length);
   float *const keys = room, *const values = keys + kTile * (width + 1),
@@ -109,6 +135,7 @@ __global__ void backward_queries(T* to, const T* packed, const T* grad, const fl
   const std::int64_t figure = (at.sequence * of.heads + at.head) * of.length + query;
   const float logarithm = query < length ? figures[figure] : 0.0F,
               sum_along = query < length ? along[figure] : 0.0F;
+  const RowDropout dropout(drops, at.sequence, at.head, query, of);
   float sums[kMore] = {};
   const int last = min(at.first + kWarps, length);
   for (int first = 0; first < last; first += kTile) {
@@ -120,7 +147,8 @@ __global__ void backward_queries(T* to, const T* packed, const T* grad, const fl
     float of_score = 0;
     if (first + lane <= query) {
       const float share = expf(dot(mine, keys + lane * (width + 1), width) * scale - logarithm);
-      of_score = share * (dot(above, values + lane * (width + 1), width) - sum_along) * scale;
+      const float of_share = dropout.kept(dot(above, values + lane * (width + 1), width), first + lane);
+      of_score = share * (of_share - sum_along) * scale;
     }
     for (int key = 0; key < kTile; ++key) {
       const float one = __shfl_sync(0xffffffffU, of_score, key);
@@ -136,7 +164,7 @@ __global__ void backward_queries(T* to, const T* packed, const T* grad, const fl
 // A warp has a key, and sees the queries of all heads that share it.
 template <class T>
 __global__ void backward_keys(T* to, const T* packed, const T* grad, const float* figures, const float* along,
-                              AttentionSizes of, float scale) {
+                              AttentionSizes of, float scale, ShareDropout drops) {
   extern __shared__ float room[];
   const int width = static_cast<int>(of.width), length = static_cast<int>(of.length);
   float *const queries = room, *const grads = queries + kTile * (width + 1),
@@ -164,7 +192,10 @@ __global__ void backward_keys(T* to, const T* packed, const T* grad, const float
       if (query >= key && query < length) {
         const std::int64_t figure = (at.sequence * of.heads + head) * of.length + query;
         share = expf(dot(mine, queries + lane * (width + 1), width) * scale - figures[figure]);
-        of_score = share * (dot(value, grads + lane * (width + 1), width) - along[figure]) * scale;
+        const RowDropout dropout(drops, at.sequence, head, query, of);
+        const float of_share = dropout.kept(dot(value, grads + lane * (width + 1), width), key);
+        of_score = share * (of_share - along[figure]) * scale;
+        share = dropout.kept(share, key);
       }
       for (int one = 0; one < kTile; ++one) {
         const float to_value = __shfl_sync(0xffffffffU, share, one),
@@ -202,8 +233,8 @@ class PlainAttention final : public AttentionForm {
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       forward_queries<<<grid(of_.heads), block(), bytes(), device.stream>>>(
-          static_cast<T*>(arrays.out), arrays.figures, static_cast<const T*>(arrays.packed), of_,
-          of_.scale());
+          static_cast<T*>(arrays.out), arrays.figures, static_cast<const T*>(arrays.packed), of_, of_.scale(),
+          arrays.dropout);
     });
     check(cudaGetLastError(), "attention");
   }
@@ -216,10 +247,10 @@ class PlainAttention final : public AttentionForm {
       T* const to = static_cast<T*>(arrays.grad_packed);
       gradients_along<<<static_cast<unsigned>((of_.queries() + kWarps - 1) / kWarps), block(), 0,
                         device.stream>>>(along_, grad, static_cast<const T*>(arrays.out), of_);
-      backward_queries<<<grid(of_.heads), block(), bytes(), device.stream>>>(to, packed, grad, arrays.figures,
-                                                                             along_, of_, of_.scale());
+      backward_queries<<<grid(of_.heads), block(), bytes(), device.stream>>>(
+          to, packed, grad, arrays.figures, along_, of_, of_.scale(), arrays.dropout);
       backward_keys<<<grid(of_.key_heads), block(), bytes(), device.stream>>>(
-          to, packed, grad, arrays.figures, along_, of_, of_.scale());
+          to, packed, grad, arrays.figures, along_, of_, of_.scale(), arrays.dropout);
     });
     check(cudaGetLastError(), "the gradient of attention");
   }

@@ -1,19 +1,40 @@
 // Maximum and average pooling over images and volumes, eight channels a thread where they divide so. Backward
 // gathers, so that the sums have one order: the same bits in every run.
+#include "runtime/cuda/plugin/activation.hpp"
+#include "runtime/cuda/plugin/bias.hpp"
 #include "runtime/cuda/plugin/pool_indices.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
-template <class T, int V, class S>
+// What is done with a number before it is compared.
+struct AsItIs {
+  __device__ float of(float number, int) const { return number; }
+};
+template <class Function>
+struct Activated {
+  const float* bias;
+  Function function;
+  __device__ float of(float number, int channel) const {
+    return function.of(number + (bias == nullptr ? 0.0F : bias[channel]));
+  }
+};
+
+// Numbers are compared as they would be if they were written.
+template <class T, int V, class S, class Before>
 void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* argmax, const Pack<T, V>* from, S s,
-             bool relu) {
+             bool relu, Before before) {
   for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
+    const auto window = place_out(s, i);
     Maxima<V> maxima;
-    for_pixels(s, place_out(s, i), [&](int pack, int pixel) {
+    for_pixels(s, window, [&](int pack, int pixel) {
       const Pack<T, V> seen = from[pack];
-      for (int k = 0; k < V; ++k) maxima.see(k, number(seen.of[k]), pixel);
+      for (int k = 0; k < V; ++k) {
+        T rounded;
+        put(rounded, before.of(number(seen.of[k]), window.group * V + k));
+        maxima.see(k, number(rounded), pixel);
+      }
     });
     to[i] = maxima.template values<T>(relu);
     argmax[i] = maxima.pixel;
@@ -35,6 +56,22 @@ void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* grad, const Pack<s
   });
 }
 
+// The same where every pixel is in one window: a window is read once, by the thread that fills it.
+template <class T, int V, class S>
+void fill_windows(Device& device, Pack<T, V>* to, const Pack<T, V>* grad, const Pack<std::uint8_t, V>* argmax,
+                  S s) {
+  for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
+    const Pack<T, V> dy = grad[i];
+    const Pack<std::uint8_t, V> index = argmax[i];
+    for_pixels(s, place_out(s, i), [&](int pack, int pixel) {
+      Pack<T, V> out;
+      for (int k = 0; k < V; ++k) put(out.of[k], index.of[k] == pixel ? number(dy.of[k]) : 0.0F);
+      to[pack] = out;
+    });
+  });
+}
+
 class MaxPool final : public Operator {
  public:
   MaxPool(Device& device, const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {
@@ -50,6 +87,7 @@ class MaxPool final : public Operator {
     });
   }
   void backward(Device& device) override {
+    if (activates()) bias_backward(device, node_, device.tensors[out_]);
     Tensor& in = device.tensors[node_.inputs[0]];
     if (in.gradient == nullptr) return;
     const bool adds = claim(in);
@@ -60,20 +98,38 @@ class MaxPool final : public Operator {
   }
 
  private:
+  // Whether it has the bias and the activation of the convolution before it. A ReLU alone needs no look at
+  // the value: what it stops has no index.
+  bool activates() const {
+    return node_.bias != DLRUN_CUDA_NOWHERE ||
+           (node_.activation != DLRUN_CUDA_NO_ACTIVATION && !rectifies(node_));
+  }
   template <class T, int V>
   void forward_as(Device& device) const {
+    if (!activates()) return forward_of<T, V>(device, rectifies(node_), AsItIs{});
+    const float* bias = node_.bias == DLRUN_CUDA_NOWHERE ? nullptr : device.values + node_.bias;
+    by_activation(node_, [&](auto function) {
+      forward_of<T, V>(device, false, Activated<decltype(function)>{bias, function});
+    });
+  }
+  template <class T, int V, class Before>
+  void forward_of(Device& device, bool relu, Before before) const {
     by_sizes(node_, V, [&](const auto& sizes) {
       highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value),
               reinterpret_cast<Pack<std::uint8_t, V>*>(argmax_),
-              static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), sizes, rectifies(node_));
+              static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), sizes, relu, before);
     });
   }
   template <class T, int V>
   void backward_as(Device& device, bool adds) const {
+    auto* const to = static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient);
+    const auto* const grad = static_cast<const Pack<T, V>*>(device.tensors[out_].gradient);
+    const auto* const argmax = reinterpret_cast<const Pack<std::uint8_t, V>*>(argmax_);
     by_sizes(node_, V, [&](const auto& sizes) {
-      gather(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
-             static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
-             reinterpret_cast<const Pack<std::uint8_t, V>*>(argmax_), sizes, adds);
+      if (sizes.tiles() && !adds)
+        fill_windows(device, to, grad, argmax, sizes);
+      else
+        gather(device, to, grad, argmax, sizes, adds);
     });
   }
 

@@ -6,8 +6,6 @@
 namespace dlrun::cuda {
 namespace {
 
-constexpr int kCandidates = 6;  // each costs milliseconds at the start
-
 cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
                               Product::Lies lies, const std::string& name, std::int64_t step = 0) {
   if (lies == Product::Lies::turned) std::swap(rows, columns);
@@ -97,7 +95,7 @@ Product::~Product() {
   if (operation_ != nullptr) cublasLtMatmulDescDestroy(operation_);
 }
 
-std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& stream) const {
+std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& stream, int most) const {
   Preference wanted;
   wanted.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
   wanted.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -106,10 +104,10 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& s
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     wanted.set(matrix, alignment_);
-  std::vector<cublasLtMatmulHeuristicResult_t> found(kCandidates), out;
+  std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most)), out;
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(stream.products, operation_, a_, b_, d_, d_,
-                                                               wanted.of, kCandidates, found.data(), &count);
+                                                               wanted.of, most, found.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status != CUBLAS_STATUS_SUCCESS && also_ != Also::nothing))
     return out;
   check(status, name_);
@@ -118,13 +116,6 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& s
     if (one.state == CUBLAS_STATUS_SUCCESS && one.workspaceSize <= kWorkspace && repeats_its_bits(one.algo))
       out.push_back(one);
   return out;
-}
-
-std::optional<cublasLtMatmulAlgo_t> Product::expected(Stream& stream) const {
-  const std::vector<cublasLtMatmulHeuristicResult_t> found = candidates(stream);
-  if (found.empty()) return std::nullopt;
-  stream.workspace_bytes = std::max(stream.workspace_bytes, found[0].workspaceSize);
-  return found[0].algo;
 }
 
 cublasStatus_t Product::run(const Stream& stream, const cublasLtMatmulAlgo_t& algorithm,

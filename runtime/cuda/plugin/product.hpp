@@ -42,10 +42,10 @@ class Product {
   Product& operator=(const Product&) = delete;
   ~Product();
 
-  // What the library expects to be fastest, best first; none where it has no form.
-  std::vector<cublasLtMatmulHeuristicResult_t> candidates(const Stream& stream) const;
-  // The first of them: a function of the shapes and the card alone, so that bits repeat.
-  std::optional<cublasLtMatmulAlgo_t> expected(Stream& stream) const;
+  static constexpr int kCandidates = 6;  // each costs milliseconds at the start
+  // What the library expects to be fastest, best first: a function of the shapes and the card alone. None
+  // where it has no form.
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates(const Stream& stream, int most = kCandidates) const;
   // `prior`: what counts of what is in d.
   cublasStatus_t run(const Stream& stream, const cublasLtMatmulAlgo_t& algorithm, const Matrices& matrices,
                      const float& prior) const;

@@ -1,10 +1,10 @@
 // The products of a matrix of weights (outputs x inputs) with the rows of a sequence: forward, gradient of
-// the weights in f32, gradient of the rows. The form of each is what cuBLASLt expects to be fastest: a
-// function of shapes and card. On main alone: each fills the card.
+// the weights in f32, gradient of the rows. The form of each is what cuBLASLt expects to be fastest, or a
+// faster one of the same bits: these are a function of shapes and card. On main alone: each fills the card.
 #pragma once
 
 #include "runtime/cuda/plugin/column_sums.hpp"
-#include "runtime/cuda/plugin/product.hpp"
+#include "runtime/cuda/plugin/product_choice.hpp"
 
 namespace dlrun::cuda {
 
@@ -19,6 +19,7 @@ class SequenceProduct {
     enum class Then { nothing, gelu } then = Then::nothing;
     // gelu: x is GELU of something, and data() gives the gradient of that where it has a form for it.
     Then before = Then::nothing;
+    bool adds = false;  // what forward adds is there
   };
   SequenceProduct(Device& device, const Size& size, const std::string& name);
 
@@ -31,19 +32,22 @@ class SequenceProduct {
   };
   // y = x w^T + bias + added
   void forward(Device& device, const Forward& arrays) const;
-  // dw (+)= dy^T x; the gradient of the bias is the sum of the rows of dy.
-  void weights(Device& device, const void* x, const void* dy, float* dw, float* of_bias, bool adds) const;
+  // dw (+)= dy^T x; the gradient of the bias is the sum of the rows of dy, which may be in sums() already.
+  enum class Rows { to_be_summed, summed };
+  void weights(Device& device, const void* x, const void* dy, float* dw, float* of_bias, bool adds,
+               Rows rows = Rows::to_be_summed) const;
+  const ColumnSums* sums() const { return sums_ ? &*sums_ : nullptr; }
   // dx (+)= dy w; where gives_inner(), the gradient of what x is GELU of.
   void data(Device& device, const void* w, const void* dy, void* dx, bool adds, void* inner = nullptr) const;
   bool gives_inner() const { return inner_.has_value(); }
 
  private:
-  // A product with the algorithm that is expected to be fastest; none where the library has no form of it.
+  // A product with its algorithm; none where the library has no form of it.
   class Pass {
    public:
-    Pass(Device& device, const Product::Size& size, const std::string& name)
+    Pass(Device& device, const Product::Size& size, const std::string& name, float prior)
         : product_(std::make_unique<Product>(device, size, name)),
-          algorithm_(product_->expected(device.main)) {}
+          algorithm_(choose_product(device, *product_, size, prior)) {}
     bool exists() const { return algorithm_.has_value(); }
     void run(Device& device, const Product::Matrices& matrices, float prior) const;
 
@@ -51,12 +55,16 @@ class SequenceProduct {
     std::unique_ptr<Product> product_;
     std::optional<cublasLtMatmulAlgo_t> algorithm_;
   };
-  static Pass required(Device& device, const Product::Size& size, const std::string& name);
+  // The rest of the weights, where there is one.
+  void rest_of_weights(Device& device, const void* x, const void* dy, float* dw, bool adds) const;
+  static Pass required(Device& device, const Product::Size& size, const std::string& name, float prior = 0);
   static std::optional<Pass> if_there(Device& device, const Product::Size& size, const std::string& name);
 
   Size size_;
   Pass forward_, weights_, data_;
   std::optional<Pass> activated_, inner_;
+  std::optional<Pass> rest_;  // weights behind the last whole kWhole outputs
+  float* rest_weights_ = nullptr;
   std::optional<ColumnSums> sums_;  // a pass of its own: the library is slower at summing beside the product
 };
 

@@ -94,13 +94,14 @@ void Engine::limit_norm(float scale, float limit) {
     told(exchange(peers_.context, norm_.own(), all, sizeof(double), device_.stream), "the gradients' norm");
     awaits_peers_ = true;
   }
-  norm_.clip(device_, gradient_count(), scale, limit);
+  norm_.find_clip(device_, scale, limit);
 }
 
 void Engine::apply(const float* factors, float kept, float scale, float clip) {
   use();
   if (plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
     copy(device_.gradients, host_gradients_, gradient_count() * sizeof(float), cudaMemcpyHostToDevice);
+  device_.clip = nullptr;
   if (clip > 0) limit_norm(scale, clip);
   for (const DlrunCudaOwned& slice : slices_) {
     const Within within(device_, slice);

@@ -3,10 +3,9 @@
 // in the forward pass, as losses do. Sums of losses are in a fixed order. The ranks of a tensor group have
 // the scores of some tokens each: they exchange four numbers per row.
 #include <algorithm>
-#include <type_traits>
 
 #include "runtime/cuda/plugin/loss_rows.hpp"
-#include "runtime/cuda/plugin/pack.hpp"
+#include "runtime/cuda/plugin/score_rows.hpp"
 #include "runtime/cuda/plugin/sequence_product.hpp"
 
 namespace dlrun::cuda {
@@ -14,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{2} << 30;  // of the scores that are there at once
 constexpr std::int64_t kStep = 64;                         // numbers, of which a row of scores is a multiple
-constexpr int kThreads = 512, kKept = 13;                  // 13: a vocabulary of 53,248 in bf16
+constexpr std::size_t kSharedBeside = 1024;                // bytes, for what else a block has
 
 // A pair that takes part in finding the highest score and the sum of powers in one pass.
 struct Figure {
@@ -28,7 +27,7 @@ __device__ Figure join(const Figure& left, const Figure& right) {
   return {upper.high, upper.sum + lower.sum * __expf(lower.high - upper.high), upper.best};
 }
 __device__ Figure over_block(Figure mine) {
-  __shared__ Figure room[kThreads / 32];
+  __shared__ Figure room[kScoreThreads / 32];
   for (int offset = 16; offset > 0; offset /= 2) {
     const Figure other{__shfl_xor_sync(0xffffffffU, mine.high, offset),
                        __shfl_xor_sync(0xffffffffU, mine.sum, offset),
@@ -38,65 +37,15 @@ __device__ Figure over_block(Figure mine) {
   if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = mine;
   __syncthreads();
   mine = room[0];
-  for (int warp = 1; warp < kThreads / 32; ++warp) mine = join(mine, room[warp]);
+  for (int warp = 1; warp < kScoreThreads / 32; ++warp) mine = join(mine, room[warp]);
   return mine;
 }
 
-// body(which of the thread's packs, its first number in the row, where it lies) for those of this thread.
-template <int N, class P, class T, class Body>
+// body(the number of a pack of this thread in the row, where it lies)
+template <class P, class T, class Body>
 __device__ void each_pack(T* row, int numbers, const Body& body) {
-  const auto at = [](int k) { return (k * kThreads + static_cast<int>(threadIdx.x)) * P::kSize; };
-  if constexpr (N > 0) {
-#pragma unroll
-    for (int k = 0; k < N; ++k)
-      if (at(k) < numbers) body(k, at(k), reinterpret_cast<P*>(row + at(k)));
-  } else {
-    for (int k = 0; at(k) < numbers; ++k) body(k, at(k), reinterpret_cast<P*>(row + at(k)));
-  }
-}
-
-// One block a row: the loss of its label, and the scores become their gradient, `weight` times it. N packs of
-// a thread stay in registers; with N of 0 they are read again.
-template <int N, class T, class P>
-__global__ void __launch_bounds__(kThreads)
-    score_row(T* scores, double* rows, const std::int32_t* labels, int vocabulary, std::int64_t step,
-              float weight, bool wants_gradient) {
-  T* const mine = scores + blockIdx.x * step;
-  const std::int32_t label = labels[blockIdx.x];
-  const bool counts = label >= 0 && label < vocabulary;
-  P kept[N > 0 ? N : 1];
-  Figure figure{-INFINITY, 0, vocabulary};
-  const auto see = [&](int first, const P& all) {
-    Figure part{-INFINITY, 0, vocabulary};
-    for (int v = 0; v < P::kSize; ++v)
-      if (first + v < vocabulary && number(all.of[v]) > part.high)
-        part.high = number(all.of[v]), part.best = first + v;
-    for (int v = 0; v < P::kSize; ++v)
-      if (first + v < vocabulary) part.sum += __expf(number(all.of[v]) - part.high);
-    figure = join(figure, part);
-  };
-  each_pack<N, P>(mine, vocabulary, [&](int k, int first, P* at) {
-    const P all = *at;
-    if (N > 0) kept[k] = all;
-    see(first, all);
-  });
-  figure = over_block(figure);
-  if (threadIdx.x == 0) {
-    rows[2 * blockIdx.x] =
-        counts ? log(static_cast<double>(figure.sum)) + figure.high - number(mine[label]) : 0.0;
-    rows[2 * blockIdx.x + 1] = counts && figure.best == label ? 1.0 : 0.0;
-  }
-  __syncthreads();
-  if (!wants_gradient) return;
-  const float scale = counts ? weight / figure.sum : 0.0F;
-  each_pack<N, P>(mine, vocabulary, [&](int k, int first, P* at) {
-    P all = N > 0 ? kept[k] : *at;
-    for (int v = 0; v < P::kSize; ++v) {
-      const float share = scale * __expf(number(all.of[v]) - figure.high);
-      put(all.of[v], first + v >= vocabulary ? 0.0F : share - (counts && first + v == label ? weight : 0.0F));
-    }
-    *at = all;
-  });
+  for (int at = static_cast<int>(threadIdx.x) * P::kSize; at < numbers; at += kScoreThreads * P::kSize)
+    body(at, reinterpret_cast<P*>(row + at));
 }
 
 // A vocabulary of which the ranks of a tensor group have parts.
@@ -111,12 +60,12 @@ struct PartOfRow {
 };
 
 template <class T, class P>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kScoreThreads)
     sum_part(const T* scores, PartOfRow* parts, const std::int32_t* labels, int vocabulary, std::int64_t step,
              Divided by) {
   const T* const mine = scores + blockIdx.x * step;
   Figure figure{-INFINITY, 0, vocabulary};
-  each_pack<0, const P>(mine, vocabulary, [&](int, int first, const P* at) {
+  each_pack<const P>(mine, vocabulary, [&](int first, const P* at) {
     const P all = *at;
     Figure part{-INFINITY, 0, vocabulary};
     for (int v = 0; v < P::kSize; ++v)
@@ -150,7 +99,7 @@ __device__ Figure join_parts(const PartOfRow* parts, std::int64_t rows, int labe
 }
 
 template <class T, class P>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kScoreThreads)
     join_row(T* scores, double* rows, const PartOfRow* parts, const std::int32_t* labels, int vocabulary,
              std::int64_t step, float weight, bool wants_gradient, Divided by) {
   T* const mine = scores + blockIdx.x * step;
@@ -165,7 +114,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   if (!wants_gradient) return;
   const float scale = counts ? weight / figure.sum : 0.0F;
-  each_pack<0, P>(mine, vocabulary, [&](int, int first, P* at) {
+  each_pack<P>(mine, vocabulary, [&](int first, P* at) {
     P all = *at;
     for (int v = 0; v < P::kSize; ++v) {
       const float part = scale * __expf(number(all.of[v]) - figure.high);
@@ -185,6 +134,7 @@ class VocabularyLoss final : public Operator {
         part_(part_of(device)),
         losses_(device, node, rows_, node.in_height),
         product_(device, {part_, node.in_channels, step_, vocabulary_}, "the scores of a vocabulary"),
+        kept_bytes_(bytes_kept(device)),
         scores_(device.memory.device(static_cast<std::size_t>(part_ * step_) * device.size(),
                                      "scores of a vocabulary")) {
     check(cudaMemset(scores_, 0, static_cast<std::size_t>(part_ * step_) * device.size()), "clearing scores");
@@ -286,12 +236,12 @@ class VocabularyLoss final : public Operator {
       using T = decltype(zero);
       using P = Pack<T, 16 / sizeof(T)>;
       T* const scores = static_cast<T*>(scores_);
-      sum_part<T, P>
-          <<<blocks_of_rows, kThreads, 0, device.stream>>>(scores, own_rows_, labels, vocabulary, step_, by);
+      sum_part<T, P><<<blocks_of_rows, kScoreThreads, 0, device.stream>>>(scores, own_rows_, labels,
+                                                                          vocabulary, step_, by);
       exchange_rows(device);
-      join_row<T, P><<<blocks_of_rows, kThreads, 0, device.stream>>>(scores, losses_.data() + 2 * first,
-                                                                     all_rows_, labels, vocabulary, step_,
-                                                                     weight, mode == Mode::train, by);
+      join_row<T, P><<<blocks_of_rows, kScoreThreads, 0, device.stream>>>(
+          scores, losses_.data() + 2 * first, all_rows_, labels, vocabulary, step_, weight,
+          mode == Mode::train, by);
     });
     check(cudaGetLastError(), "the loss");
   }
@@ -302,17 +252,28 @@ class VocabularyLoss final : public Operator {
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       using P = Pack<T, 16 / sizeof(T)>;
-      const auto launch = [&](auto kept) {
-        score_row<decltype(kept)::value, T, P><<<static_cast<unsigned>(part_), kThreads, 0, device.stream>>>(
-            static_cast<T*>(scores_), losses_.data() + 2 * first, device.labels + first,
-            static_cast<int>(vocabulary_), step_, weight, mode == Mode::train);
-      };
-      if (vocabulary_ <= kKept * kThreads * P::kSize)
-        launch(std::integral_constant<int, kKept>{});
-      else
-        launch(std::integral_constant<int, 0>{});
+      const auto kernel = kept_bytes_ > 0 ? score_row<true, T, P> : score_row<false, T, P>;
+      kernel<<<static_cast<unsigned>(part_), kScoreThreads, kept_bytes_, device.stream>>>(
+          static_cast<T*>(scores_), losses_.data() + 2 * first, device.labels + first,
+          static_cast<int>(vocabulary_), step_, mode == Mode::train ? weight : 0.0F);
     });
     check(cudaGetLastError(), "the loss");
+  }
+  // Shared memory for a row of scores; 0 where it has no room.
+  std::size_t bytes_kept(const Device& device) const {
+    int number = 0, most = 0;
+    check(cudaGetDevice(&number), "asking for the GPU");
+    check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, number),
+          "asking for shared memory");
+    const std::size_t bytes = static_cast<std::size_t>(step_) * device.size();
+    if (bytes + kSharedBeside > static_cast<std::size_t>(most)) return 0;
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      check(cudaFuncSetAttribute(score_row<true, T, Pack<T, 16 / sizeof(T)>>,
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+            "shared memory for scores");
+    });
+    return bytes;
   }
 
   void read_row(Device& device, std::int64_t row, float* to) const {
@@ -332,6 +293,7 @@ class VocabularyLoss final : public Operator {
   std::int64_t vocabulary_, step_, rows_, part_;
   LossRows losses_;
   SequenceProduct product_;
+  std::size_t kept_bytes_;  // of shared memory
   void* scores_;
   void* padded_ = nullptr;
   PartOfRow *own_rows_ = nullptr, *all_rows_ = nullptr;  // where a tensor group divides the vocabulary

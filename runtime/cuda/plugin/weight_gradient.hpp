@@ -15,16 +15,22 @@ class WeightGradient {
 
   void* array() const { return array_; }  // what the pass writes; null where the weights are frozen
 
+  // In bf16 they are added to what is there on their way into the arena.
+  Passes::Into into(const Device& device) const {
+    const bool adds = node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE && !device.half();
+    return adds ? Passes::Into::sum : Passes::Into::fresh;
+  }
+
   // Waits for what the side stream did before, also where it has nothing to do: the plan's lifetimes rely on
   // it.
   void take(Device& device, const Passes& passes, const void* x, const void* dy) const {
     join_side(device);
     if (array_ == nullptr) return;
     fork_side(device);
-    const bool adds = node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE;
-    const bool adds_at_once = adds && !device.half();
-    passes.weights(device.side, x, dy, array_, adds_at_once ? Passes::Into::sum : Passes::Into::fresh);
-    if (device.half()) widen(device.side.stream, device.gradients + node_.weight, array_, count_, adds);
+    passes.weights(device.side, x, dy, array_, into(device));
+    if (device.half())
+      widen(device.side.stream, device.gradients + node_.weight, array_, count_,
+            node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
   }
 
  private:

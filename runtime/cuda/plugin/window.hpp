@@ -21,6 +21,10 @@ struct Sizes {
         window(static_cast<int>(node.window)),
         stride(static_cast<int>(node.stride)),
         padding(static_cast<int>(node.padding)) {}
+  // Whether every pixel is in one window.
+  bool tiles() const {
+    return window == stride && padding == 0 && in_height == height * window && in_width == width * window;
+  }
   std::int64_t packs_in(std::int64_t batch) const { return batch * in_height * in_width * groups; }
   std::int64_t packs_out(std::int64_t batch) const { return batch * height * width * groups; }
 };
@@ -83,6 +87,10 @@ struct VolumeSizes {
         window(static_cast<int>(node.window)),
         stride(static_cast<int>(node.stride)),
         padding(static_cast<int>(node.padding)) {}
+  bool tiles() const {
+    return window == stride && padding == 0 && in_depth == depth * window && in_height == height * window &&
+           in_width == width * window;
+  }
   std::int64_t packs_in(std::int64_t batch) const { return batch * in_depth * in_height * in_width * groups; }
   std::int64_t packs_out(std::int64_t batch) const { return batch * depth * height * width * groups; }
 };

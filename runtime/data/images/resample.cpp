@@ -9,18 +9,9 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr int kBits = 22;  // of a coefficient: a byte times it, with its sign, is 31
+constexpr int kBits = Taps::kBits;
 
-// The pixels that a pixel of the result is made of, and how much of each. All are positive, and a pixel's sum
-// to one up to the last bits, so that no result leaves the range of a byte.
-struct Taps {
-  struct Span {
-    std::int64_t first = 0;
-    std::size_t begin = 0, count = 0;  // of the coefficients
-  };
-  std::vector<Span> pixels;
-  std::vector<std::int32_t> coefficients;
-};
+}  // namespace
 
 // Pillow's precompute_coeffs and normalize_coeffs_8bpc, for an input that begins at the box.
 Taps taps_of(std::int64_t extent, const Axis& axis) {
@@ -45,6 +36,8 @@ Taps taps_of(std::int64_t extent, const Axis& axis) {
   }
   return out;
 }
+
+namespace {
 
 using kernels::Bytes16;
 using kernels::Ints16;
@@ -152,8 +145,8 @@ Image resampled(const Image& image, const Box& box, const Axis& columns, const A
   return out;
 }
 
-Image centre_crop(const Image& image, std::int64_t width, std::int64_t height, double share) {
-  const auto across = static_cast<double>(image.width), down = static_cast<double>(image.height);
+Scaling centre_scaling(const Box& whole, std::int64_t width, std::int64_t height, double share) {
+  const auto across = static_cast<double>(whole.width), down = static_cast<double>(whole.height);
   const double wide = std::nearbyint(static_cast<double>(width) / share);
   const double high = std::nearbyint(static_cast<double>(height) / share);
   // The longer side is cut to whole pixels, as torchvision does.
@@ -162,8 +155,9 @@ Image centre_crop(const Image& image, std::int64_t width, std::int64_t height, d
   const auto middle = [](std::int64_t full, std::int64_t part) {
     return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(full - part) / 2));
   };
-  return resampled(image, {0, 0, image.width, image.height}, {full_width, middle(full_width, width), width},
-                   {full_height, middle(full_height, height), height});
+  return {whole,
+          {full_width, middle(full_width, width), width},
+          {full_height, middle(full_height, height), height}};
 }
 
 }  // namespace dlrun::runtime

@@ -72,6 +72,24 @@ void put_planes(const Image& image, std::int64_t channels, Side side, std::uint8
     }
 }
 
+std::optional<Cut> cut_of(const Box& whole, const InputShape& shape, const Augmentation& augmentation,
+                          const Evaluation& evaluation, const std::optional<SampleKey>& key) {
+  const bool changes = key && augmentation.any();
+  if (changes && (augmentation.crop_padding > 0 || augmentation.jitter.any())) return std::nullopt;
+  Cut out;
+  if (changes && augmentation.resized_crop)
+    out.scaling = {
+        random_crop(*augmentation.resized_crop, whole.width, whole.height, draw_key(*key, kCropKey)),
+        {shape.width, 0, shape.width},
+        {shape.height, 0, shape.height}};
+  else if (evaluation.centre_crop)
+    out.scaling = centre_scaling(whole, shape.width, shape.height, *evaluation.centre_crop);
+  else
+    return std::nullopt;
+  if (changes && variant_of(augmentation, *key).flip) out.side = Side::mirrored;
+  return out;
+}
+
 Result<void> transform(const EncodedImage& from, const InputShape& shape, const Augmentation& augmentation,
                        const Evaluation& evaluation, const std::optional<SampleKey>& key,
                        const std::string& name, std::span<std::uint8_t> out) {

@@ -7,7 +7,7 @@
 #include "runtime/base/input_shape.hpp"
 #include "runtime/data/augmentation.hpp"
 #include "runtime/data/encoded/encoded_samples.hpp"
-#include "runtime/data/images/image.hpp"
+#include "runtime/data/images/resample.hpp"
 
 namespace dlrun::runtime {
 
@@ -19,8 +19,19 @@ Result<void> transform(const EncodedImage& from, const InputShape& shape, const 
                        const Evaluation& evaluation, const std::optional<SampleKey>& key,
                        const std::string& name, std::span<std::uint8_t> out);
 
-/// Interleaved colours to planes, or to one grey plane, from the left or mirrored.
+/// From the left or mirrored.
 enum class Side { as_it_is, mirrored };
+
+/// The part of an image of this size that transform() would scale, and how it would lie.
+struct Cut {
+  Scaling scaling;
+  Side side = Side::as_it_is;
+};
+/// Unset where it does more than that: shifts, changes colours, or scales without a centre crop.
+std::optional<Cut> cut_of(const Box& whole, const InputShape& shape, const Augmentation& augmentation,
+                          const Evaluation& evaluation, const std::optional<SampleKey>& key);
+
+/// Interleaved colours to planes, or to one grey plane.
 void put_planes(const Image& image, std::int64_t channels, Side side, std::uint8_t* out);
 
 }  // namespace dlrun::runtime

@@ -20,7 +20,9 @@ const OperatorTraits& dropout_traits() {
       }),
       .onnx = [](const Operation&) { return OnnxForm{.type = "Identity"}; },
       .elementwise = true,
-      .random = Randomness::mask};
+      .random = by([](const op::Dropout& spec) {
+        return RandomRule{Randomness::mask, spec.probability};
+      })};
   return row;
 }
 

@@ -19,6 +19,7 @@ const OperatorTraits& layer_norm_traits() {
         if (spec.bias == Bias::learned) out.push_back({".bias", {from.channels}, from.channels});
         return out;
       }),
+      .by_position = true,
       .backward_reads_input = true};
   return row;
 }

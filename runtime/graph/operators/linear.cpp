@@ -34,6 +34,7 @@ const OperatorTraits& linear_traits() {
       .products = by([](const op::Linear& spec, const Shape& from, const Shape&) {
         return spec.outputs * from.elements();
       }),
+      .by_position = true,
       .backward_reads_input = true,
       .split = by([](const op::Linear& spec) { return form_of(spec.split); }),
       .divide = divide_outputs<op::Linear>};

@@ -16,6 +16,7 @@ const OperatorTraits& rms_norm_traits() {
       .parameters = [](const Operation&, const Shape& from) -> std::vector<ParameterRule> {
         return {{".weight", {from.channels}, from.channels, 0, 1}};
       },
+      .by_position = true,
       .backward_reads_input = true};
   return row;
 }

@@ -9,6 +9,11 @@
 
 namespace dlrun::runtime {
 
+RandomRule random_of(const Operation& operation) {
+  const auto rule = traits_of(operation).random;
+  return rule == nullptr ? RandomRule{} : rule(operation);
+}
+
 std::span<const OperatorTraits* const> operators() {
 #define DLRUN_ROW(TYPE, NAME) &NAME##_traits(),
   static const std::array<const OperatorTraits*, std::variant_size_v<Operation>> all{

@@ -89,6 +89,11 @@ struct ActivationRule {
 /// Random numbers of each step. mask: by layer, rank and number; samples: by the sample among all ranks'.
 enum class Randomness { none, mask, samples };
 
+struct RandomRule {
+  Randomness of = Randomness::none;
+  float probability = 0;
+};
+
 /// last: reported where it ends the model; others help training. each: all of a model are reported.
 enum class LossKind { none, last, each };
 
@@ -123,6 +128,7 @@ struct OperatorTraits {
   // How values lie.
   bool takes_volume = false;    // reads the depth of one; others refuse it, but for those of any shape
   bool elementwise = false;     // takes any shape and leaves it
+  bool by_position = false;     // of sequences: does the same to each position by itself
   bool takes_vector = false;    // reads its input as one vector of numbers
   bool gives_vector = false;    // and so gives one
   bool flattens = false;        // does nothing but that: left out before what takes any shape
@@ -146,7 +152,8 @@ struct OperatorTraits {
   // Where it reads features in sections of which each is divided by itself.
   std::vector<std::int64_t> (*sections)(const Operation& operation, const Shape& from) = nullptr;
 
-  Randomness random = Randomness::none;
+  // What it draws, and a mask with which probability; null: nothing.
+  RandomRule (*random)(const Operation& operation) = nullptr;
   LossKind loss = LossKind::none;
   bool (*of_generator)(const Operation& operation) = nullptr;  // a loss: whether it is a GAN's generator's
   bool (*gives_scores)(const Operation& operation) = nullptr;  // whether it gives a score per class
@@ -159,6 +166,8 @@ DLRUN_OPERATORS(DLRUN_DECLARE)
 
 /// The row of an operator.
 const OperatorTraits& traits_of(const Operation& operation);
+/// What it draws, by the rule of its row.
+RandomRule random_of(const Operation& operation);
 /// All of them, in the order of the table.
 std::span<const OperatorTraits* const> operators();
 

@@ -8,10 +8,17 @@
 #include "src/agent/shared_files.hpp"
 #include "src/base/install.hpp"
 #include "src/base/shared_library.hpp"
+#include "src/base/unload_library.hpp"
 
 namespace dlrun::agent {
 
 namespace {
+
+constexpr const char* kLibrary = "libpmix.so.2";
+
+Result<std::filesystem::path> plugin() {
+  return TRY(this_installation()).plugins / "libdlrun-pmix.so";
+}
 
 int processors_here() {
   cpu_set_t set;
@@ -131,10 +138,16 @@ class PmixService final : public MpiService {
 
 }  // namespace
 
+bool unload_pmix() {
+  if (!is_library_loaded(kLibrary)) return true;
+  if (const auto path = plugin()) unload_library(*path);
+  return !is_library_loaded(kLibrary);
+}
+
 Result<std::unique_ptr<MpiService>> make_pmix_service(const plan::NodeSlice& slice,
                                                       const std::string& scratch, EventLoop& loop,
                                                       MpiService::Callbacks callbacks) {
-  const auto path = TRY(this_installation()).plugins / "libdlrun-pmix.so";
+  const auto path = TRY(plugin());
   SharedLibrary library = TRY(SharedLibrary::open(path));
   auto* const table_of = TRY(library.symbol<const DlrunPmixTable*()>(DLRUN_PMIX_TABLE_SYMBOL));
   const DlrunPmixTable* table = table_of();

@@ -154,6 +154,19 @@ void Stager::tell_moved() {
   loop_.after(kMovedInterval, [this] { tell_moved(); });
 }
 
+// All may begin anew.
+void Stager::forget() {
+  surveying_.reset();
+  claiming_.reset();
+  copying_.reset();
+  folders_.reset();
+  callers_.clear();
+  expected_.reset();
+  control_ = std::make_shared<StageControl>();
+  sources_ = std::make_shared<std::vector<SourceTree>>();
+  next_ = std::make_shared<NextNode>();
+}
+
 void Stager::perform(const action::RemoveStage&) {
   control_->stop();
   port_.reset();
@@ -166,7 +179,7 @@ void Stager::perform(const action::RemoveStage&) {
         return folders->release();
       },
       [this](std::vector<std::string> left) {
-        copying_.reset();
+        forget();
         tell_(event::StageRemoved{std::move(left)});
       });
 }

@@ -42,6 +42,7 @@ class Stager {
   void on_call(const AgentIdentity& identity, UniqueFd connection);
   Transfer transfer_of(const protocol::to_agent::StageChain& chain) const;
   const std::string& host_of(NodeIndex node) const;
+  void forget();
   void tell_moved();
 
   EventLoop& loop_;

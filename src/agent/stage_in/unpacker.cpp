@@ -122,6 +122,8 @@ tl::unexpected<Error> Unpacker::refuse(const std::string& why) const {
   if (full) out.kind = ErrorKind::io;
   if (const std::string program = program_not_found(said); !program.empty())
     out.hint = fmt::format("install {} on the nodes, or compress the archive by another program", program);
+  if (said.find("backslashes as path separators") != std::string::npos)
+    out.hint = "pack it anew with / between folders, as zip -r does";
   return fail(std::move(out));
 }
 

@@ -20,9 +20,9 @@ plan::NodeSlice with_stage(int node) {
 const Json kSources = Json::array({{{"fingerprint", "ab"}, {"bytes", 5}, {"files", 1}}});
 
 /// Copies from the first node.
-Bench copying() {
+Bench copying(const plan::NodeSlice& slice = with_stage(1)) {
   Bench bench;
-  bench.prepare(with_stage(1));
+  bench.prepare(slice);
   bench.says(to_agent::StageIn{"secret", kSources});
   bench.on(event::StageClaimed{protocol::from_agent::StageNeeds{{0}, 4711, {"10.0.0.2"}}});
   bench.says(to_agent::StageChain{{0}, NodeIndex(0), {"10.0.0.1"}, 4710, std::nullopt});
@@ -31,10 +31,11 @@ Bench copying() {
 
 }  // namespace
 
-TEST_CASE("the first node surveys what there is to stage, and tells the head") {
+TEST_CASE("a node surveys what there is to stage where it is told so, and tells the head") {
   Bench bench;
   bench.begin();
   bench.slice(with_stage(0));
+  CHECK(bench.says(to_agent::StageSurvey{}).empty());
   CHECK(bench.on(event::NodePrepared{}) == "wake above 0; survey stage");
   CHECK(bench.on(event::StageSurveyed{kSources}) ==
         R"(say stage_sources sources=[{"fingerprint":"ab","bytes":5,"files":1}])");
@@ -73,6 +74,7 @@ TEST_CASE("a connection that was lost is told only where nobody else has told wh
   SUBCASE("nobody has") {
     Bench bench = copying();
     CHECK(bench.on(event::StageCopied{fail(lost), 3}) == "wake stage 5");
+    bench.now = 5;
     CHECK(bench.on(event::StageDue{}) ==
           "say error kind=4 what=the connection to n1 was lost where= hint= also=[]; remove stage");
   }
@@ -82,6 +84,64 @@ TEST_CASE("a connection that was lost is told only where nobody else has told wh
     bench.says(to_agent::Stop{});
     CHECK(bench.on(event::StageDue{}).empty());
   }
+}
+
+TEST_CASE("where another node is lost, what is copied goes, and all is copied anew") {
+  Bench bench = copying();
+  CHECK(bench.says(to_agent::StageDrop{}) == "remove stage");
+  CHECK(bench.on(event::StageMoved{3}).empty());
+  CHECK(bench.on(event::StageCopied{fail(ErrorKind::lost, "the staging was stopped"), 3}).empty());
+  SUBCASE("it begins again, and may read itself") {
+    CHECK(bench.on(event::StageRemoved{}) == "say stage_dropped");
+    CHECK(bench.says(to_agent::StageSurvey{}) == "survey stage");
+    bench.on(event::StageSurveyed{kSources});
+    CHECK(bench.says(to_agent::StageIn{"secret", kSources}).starts_with("claim stage"));
+    bench.on(event::StageClaimed{protocol::from_agent::StageNeeds{{0}, 4711, {"10.0.0.2"}}});
+    CHECK(bench.says(to_agent::StageChain{{0}, std::nullopt, {}, 0, std::nullopt}) == "copy 1 items");
+    CHECK(bench.on(event::StageCopied{1, 5}).starts_with("say staged"));
+  }
+  SUBCASE("something cannot be removed") {
+    CHECK(
+        bench.on(event::StageRemoved{{"/tmp/x is left: busy"}}) ==
+        "say log text=/tmp/x is left: busy; say error kind=5 what=staging cannot begin anew: /tmp/x is left: "
+        "busy where= hint= also=[]; remove stage");
+  }
+  SUBCASE("the run is stopped meanwhile") {
+    CHECK(bench.says(to_agent::Stop{}).find("remove stage") == std::string::npos);
+    CHECK(bench.on(event::StageRemoved{}) == "end strays");
+  }
+}
+
+TEST_CASE("a node that has all keeps it, and one that is not prepared has nothing to drop") {
+  Bench ready = copying();
+  ready.on(event::StageCopied{1, 5});
+  CHECK(ready.says(to_agent::StageDrop{}).empty());
+  Bench early;
+  early.begin();
+  early.slice(with_stage(0));
+  early.says(to_agent::StageSurvey{});
+  CHECK(early.says(to_agent::StageDrop{}) == "say stage_dropped");
+  CHECK(early.on(event::NodePrepared{}) == "wake above 0");
+}
+
+TEST_CASE("what a node that joins is to stage may be told before it is prepared") {
+  Bench bench;
+  bench.begin();
+  bench.slice(with_stage(1));
+  CHECK(bench.says(to_agent::StageIn{"secret", kSources}).empty());
+  CHECK(bench.on(event::NodePrepared{}).starts_with("wake above 0; claim stage"));
+}
+
+TEST_CASE("agents of an elastic job leave the head the time to notice a lost node before they fail") {
+  plan::NodeSlice slice = with_stage(1);
+  slice.plan.elastic = plan::Elastic{};
+  Bench bench = copying(slice);
+  CHECK(bench.on(event::StageCopied{fail(ErrorKind::lost, "the connection to n1 was lost"), 3}) ==
+        "wake stage 15");
+  bench.now = 14;
+  CHECK(bench.on(event::StageDue{}).empty());
+  bench.now = 15;
+  CHECK(bench.on(event::StageDue{}).starts_with("say error kind=4 what=the connection to n1 was lost"));
 }
 
 TEST_CASE("a run that is stopped while it stages removes what it has copied") {

@@ -206,6 +206,17 @@ TEST_CASE("an archive with names or links that lead out of its folder is refused
   CHECK(said("inside.tar") == "fine");
 }
 
+TEST_CASE("a zip archive with backslashes between folders says how to pack it") {
+  const dlrun::test::Folder folder;
+  shell(folder.path,  // as a program that knows DOS alone writes it
+        "mkdir to a && printf x > a/b && zip -q -D a.zip a/b && "
+        "LC_ALL=C sed -i 's:a/b:a\\\\b:g; s:PK\\x01\\x02\\(.\\)\\x03:PK\\x01\\x02\\1\\x00:' a.zip");
+  const auto copied = copy(item_of(folder.path / "a.zip", true), folder.path / "to");
+  REQUIRE_FALSE(copied);
+  CHECK(copied.error().text().find("appears to use backslashes as path separators") != std::string::npos);
+  CHECK(copied.error().hint == "pack it anew with / between folders, as zip -r does");
+}
+
 TEST_CASE("archives are unpacked as they are, whatever options for tar and unzip the user has set") {
   const dlrun::test::Folder folder;
   shell(folder.path,

@@ -83,6 +83,10 @@ TEST_CASE("made-up data have the shape that the section tells") {
 }
 
 TEST_CASE("with other frameworks servers are tasks of a role, and a batch is the program's own matter") {
+  const auto own = job(kBuiltin + "}\nroles: {ps: {count: 1}}\n").value();
+  CHECK(texts(bench::overrides_of(point({"servers=2"}), own).value()) == Texts{"roles.ps.count=2"});
+  CHECK(texts(bench::overrides_of(point({"placement=split"}), own).value()) ==
+        Texts{"train.parameter-server.placement=split"});
   const auto spec = job("framework: tensorflow-ps\ncommand: [python, t.py]\n").value();
   CHECK(texts(bench::overrides_of(point({"servers=2"}), spec).value()) == Texts{"roles.ps.count=2"});
   CHECK(error_of(bench::overrides_of(point({"batch=2"}), spec)) ==

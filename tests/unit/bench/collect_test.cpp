@@ -68,6 +68,23 @@ TEST_CASE("a benchmark of the builtin trainer tells the rate, the steps and thei
   CHECK(point.figures.seconds == 5);
 }
 
+TEST_CASE("a benchmark on the CPUs of a node with GPUs counts none of them") {
+  for (const auto& [device, on_gpu] : {std::pair{"cpu", false}, std::pair{"cuda", true}}) {
+    CAPTURE(device);
+    Json left = record(0, "done");
+    left["result"] = {{"images_per_s", 640.0}, {"device", device}, {"memory_mib", {{"model", 1.0}}}};
+    left["provenance"]["nodes"][0]["gpus"] = {{"models", {"Some GPU"}}};
+    const Folder folder;
+    folder.write("points/0001/run/record.json", to_text(left));
+    bench::Bench whole{.mode = bench::Mode::rate};
+    bench::Point point{.id = "0001", .run = "points/0001/run"};
+    bench::collect(point, whole, {}, folder.path, EndedBy::itself);
+    CHECK(point.figures.gpu_bytes.has_value() == on_gpu);
+    CHECK(whole.gpu == (on_gpu ? Json("Some GPU") : Json()));
+    CHECK(whole.cpu == "Some CPU");
+  }
+}
+
 TEST_CASE("other programs tell a rate in their result, in their reports, or by their steps") {
   Json left = record(0, "done");
   left["attempts"][0]["step_timing"] = {{"seconds_per_step", 0.25}};

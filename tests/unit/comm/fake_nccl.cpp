@@ -1,7 +1,9 @@
 // A libnccl.so.2 for machines without a GPU: its ranks are threads of one process, its device memory is the
 // host's, its streams do nothing: what is asked for is done before the call returns, or the group ends.
 // fake_nccl_fail(code) is what ncclCommGetAsyncError says from then on; fake_nccl_refuse(rank): that rank
-// does not connect. fake_nccl_log() is what the calling thread has asked for since it last looked, with what
+// does not connect; fake_nccl_hold(rank): where calls do not wait, that rank never connects. What a
+// communicator that does not wait was asked for is under way for some calls, and until then an error to
+// ask for more. fake_nccl_log() is what the calling thread has asked for since it last looked, with what
 // it noted itself between.
 #include <atomic>
 #include <condition_variable>
@@ -57,6 +59,7 @@ class Group {
   }
   std::vector<float> total;
   std::vector<char> gathered;
+  std::atomic<int> met{0};
 
  private:
   std::mutex mutex_;
@@ -68,11 +71,19 @@ class Group {
 struct Rank {
   int rank, ranks;
   std::shared_ptr<Group> group;
+  bool waits = true;  // in each call
+  int under_way = 0;  // looks until what was asked is done
+};
+
+struct Config {
+  std::size_t size;
+  unsigned magic, version;
+  int blocking;
 };
 
 std::mutex mutex;
 std::map<std::string, std::weak_ptr<Group>> groups;
-std::atomic<int> ids{0}, failure{0}, aborted{0}, destroyed{0}, unconnected{-1};
+std::atomic<int> ids{0}, failure{0}, aborted{0}, destroyed{0}, unconnected{-1}, held{-1}, begun{0};
 thread_local std::string log_, shown;
 thread_local int grouped = 0;  // how many groups are open
 thread_local std::vector<std::function<int()>> asked;
@@ -80,10 +91,20 @@ thread_local std::vector<std::function<int()>> asked;
 void note(const std::string& text) {
   log_ += (log_.empty() ? "" : ", ") + text;
 }
-int ask(const std::string& text, std::function<int()> work) {
+Rank& self_of(void* comm) {
+  return *static_cast<Rank*>(comm);
+}
+int ask(void* comm, const std::string& text, std::function<int()> work) {
   note(text);
-  if (grouped == 0) return work();
-  asked.push_back(std::move(work));
+  if (self_of(comm).under_way > 0) return 5;
+  const auto counted = [comm, work = std::move(work)] {
+    const int code = work();
+    if (code != 0 || self_of(comm).waits) return code;
+    self_of(comm).under_way = 2;
+    return 7;
+  };
+  if (grouped == 0) return counted();
+  asked.push_back(counted);
   return 0;
 }
 const Rank& of(void* comm) {
@@ -122,13 +143,23 @@ EXPORTED int ncclCommInitRank(void** comm, int ranks, Id id, int rank) {
   std::weak_ptr<Group>& known = groups[std::string(id.bytes, sizeof id.bytes)];
   std::shared_ptr<Group> group = known.lock();
   if (!group) known = group = std::make_shared<Group>();
-  *comm = new Rank{rank, ranks, group};
+  *comm = new Rank{.rank = rank, .ranks = ranks, .group = group};
   return 0;
+}
+EXPORTED int ncclCommInitRankConfig(void** comm, int ranks, Id id, int rank, const Config* config) {
+  if (config->size != sizeof(Config) || config->magic != 0xcafebeef || config->version != 21400 ||
+      config->blocking != 0)
+    return 4;
+  if (const int code = ncclCommInitRank(comm, ranks, id, rank); code != 0) return code;
+  self_of(*comm).waits = false;
+  if (rank != held) ++self_of(*comm).group->met;
+  ++begun;
+  return 7;
 }
 EXPORTED int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation, void* comm,
                            void* /*stream*/) {
   if (type != 7 || operation != 0) return 4;
-  return ask("all-reduce " + std::to_string(count), [=] {
+  return ask(comm, "all-reduce " + std::to_string(count), [=] {
     return total_of(of(comm), from, count,
                     [&](const float* total) { std::memcpy(to, total, count * sizeof(float)); });
   });
@@ -136,7 +167,7 @@ EXPORTED int ncclAllReduce(const void* from, void* to, std::size_t count, int ty
 EXPORTED int ncclReduce(const void* from, void* to, std::size_t count, int type, int operation, int root,
                         void* comm, void* /*stream*/) {
   if (type != 7 || operation != 0) return 4;
-  return ask("reduce " + std::to_string(count) + " to " + std::to_string(root), [=] {
+  return ask(comm, "reduce " + std::to_string(count) + " to " + std::to_string(root), [=] {
     return total_of(of(comm), from, count, [&](const float* total) {
       if (of(comm).rank == root) std::memcpy(to, total, count * sizeof(float));
     });
@@ -145,7 +176,7 @@ EXPORTED int ncclReduce(const void* from, void* to, std::size_t count, int type,
 EXPORTED int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int operation,
                                void* comm, void* /*stream*/) {
   if (type != 7 || operation != 0) return 4;
-  return ask("reduce-scatter " + std::to_string(count), [=] {
+  return ask(comm, "reduce-scatter " + std::to_string(count), [=] {
     const Rank& self = of(comm);
     const std::size_t own = static_cast<std::size_t>(self.rank) * count;
     return total_of(self, from, count * static_cast<std::size_t>(self.ranks),
@@ -155,7 +186,7 @@ EXPORTED int ncclReduceScatter(const void* from, void* to, std::size_t count, in
 EXPORTED int ncclAllGather(const void* from, void* to, std::size_t bytes, int type, void* comm,
                            void* /*stream*/) {
   if (type != 1) return 4;
-  return ask("all-gather " + std::to_string(bytes), [=] {
+  return ask(comm, "all-gather " + std::to_string(bytes), [=] {
     const Rank& self = of(comm);
     std::vector<char>& all = self.group->gathered;
     const std::size_t whole = bytes * static_cast<std::size_t>(self.ranks);
@@ -170,7 +201,7 @@ EXPORTED int ncclAllGather(const void* from, void* to, std::size_t bytes, int ty
 EXPORTED int ncclBroadcast(const void* from, void* to, std::size_t bytes, int type, int root, void* comm,
                            void* /*stream*/) {
   if (type != 1) return 4;
-  return ask("broadcast " + std::to_string(bytes) + " from " + std::to_string(root), [=] {
+  return ask(comm, "broadcast " + std::to_string(bytes) + " from " + std::to_string(root), [=] {
     const Rank& self = of(comm);
     std::vector<char>& all = self.group->gathered;
     self.group->barrier(self.ranks, [&] { all.resize(bytes); });
@@ -183,14 +214,14 @@ EXPORTED int ncclBroadcast(const void* from, void* to, std::size_t bytes, int ty
 }
 EXPORTED int ncclSend(const void* from, std::size_t bytes, int type, int peer, void* comm, void* /*stream*/) {
   if (type != 1) return 4;
-  return ask("send " + std::to_string(bytes) + " to " + std::to_string(peer), [=] {
+  return ask(comm, "send " + std::to_string(bytes) + " to " + std::to_string(peer), [=] {
     of(comm).group->post(of(comm).rank, peer, from, bytes);
     return 0;
   });
 }
 EXPORTED int ncclRecv(void* to, std::size_t bytes, int type, int peer, void* comm, void* /*stream*/) {
   if (type != 1) return 4;
-  return ask("receive " + std::to_string(bytes) + " from " + std::to_string(peer),
+  return ask(comm, "receive " + std::to_string(bytes) + " from " + std::to_string(peer),
              [=] { return of(comm).group->take(peer, of(comm).rank, to, bytes); });
 }
 EXPORTED int ncclGroupStart() {
@@ -206,8 +237,11 @@ EXPORTED int ncclGroupEnd() {
     if (const int code = work(); first == 0) first = code;
   return first;
 }
-EXPORTED int ncclCommGetAsyncError(void* /*comm*/, int* state) {
-  *state = failure;
+EXPORTED int ncclCommGetAsyncError(void* comm, int* state) {
+  Rank& self = self_of(comm);
+  const bool under_way = !self.waits && (self.group->met < self.ranks || self.under_way > 0);
+  if (self.under_way > 0) --self.under_way;
+  *state = under_way ? 7 : failure.load();
   return 0;
 }
 EXPORTED int ncclCommAbort(void* comm) {
@@ -231,6 +265,12 @@ EXPORTED void fake_nccl_fail(int code) {
 }
 EXPORTED void fake_nccl_refuse(int rank) {
   unconnected = rank;
+}
+EXPORTED void fake_nccl_hold(int rank) {
+  held = rank;
+}
+EXPORTED int fake_nccl_begun() {
+  return begun;
 }
 EXPORTED int fake_nccl_aborted() {
   return aborted;

@@ -1,5 +1,6 @@
 // Process groups on GPUs, with a fake NCCL whose ranks are threads and whose device memory is the host's.
 #include <atomic>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -143,6 +144,49 @@ TEST_CASE("in an elastic world the launcher's call ends what waits, and nobody w
     REQUIRE(world.barrier());
   });
   CHECK((*test::from_fake_nccl<int()>("fake_nccl_aborted"))() == before + 4);
+}
+
+TEST_CASE("more than two ranks of an elastic world never wait inside NCCL, and sum the same") {
+  const auto begun = test::from_fake_nccl<int()>("fake_nccl_begun");
+  CalledWorld whole;
+  for (const int ranks : {2, 3}) {
+    const int before = (*begun)();
+    std::atomic<int> right{0};
+    test::on_ranks(ranks, [&](Communicator& world) {
+      static_cast<test::ThreadRank&>(world).elastic_world = &whole;
+      const auto gpus = NcclCommunicator::connect(world, world, FAKE_NCCL);
+      REQUIRE(gpus);
+      std::vector<int> members;
+      for (int rank = 0; rank < ranks; ++rank) members.push_back(rank);
+      if (all_are_right(**gpus, members, world.rank())) ++right;
+      REQUIRE(world.barrier());
+    });
+    CHECK(right == ranks);
+    CHECK((*begun)() - before == (ranks > 2 ? ranks : 0));
+  }
+}
+
+TEST_CASE("where a rank is lost while three connect, the others give the connection up") {
+  const auto begun = test::from_fake_nccl<int()>("fake_nccl_begun");
+  const auto aborted = test::from_fake_nccl<int()>("fake_nccl_aborted");
+  const int before = (*begun)(), aborted_before = (*aborted)();
+  (*test::from_fake_nccl<void(int)>("fake_nccl_hold"))(2);
+  CalledWorld called;
+  std::thread launcher([&] {
+    while ((*begun)() < before + 3) std::this_thread::yield();
+    called.lost = true;
+  });
+  std::atomic<int> lost{0};
+  test::on_ranks(3, [&](Communicator& world) {
+    static_cast<test::ThreadRank&>(world).elastic_world = &called;
+    const auto gpus = NcclCommunicator::connect(world, world, FAKE_NCCL);
+    if (!gpus && gpus.error().kind == ErrorKind::lost) ++lost;
+    REQUIRE(world.barrier());
+  });
+  launcher.join();
+  (*test::from_fake_nccl<void(int)>("fake_nccl_hold"))(-1);
+  CHECK(lost == 3);
+  CHECK((*aborted)() == aborted_before + 3);
 }
 
 TEST_CASE("a rank that loses its peers while GPUs connect is not one that cannot use NCCL") {

@@ -35,6 +35,7 @@ class CountingLink final : public Transport {
     return link_.receive_start(data, from);
   }
   Result<void> wait(Ticket ticket) override { return link_.wait(ticket); }
+  Result<std::size_t> wait_any(std::span<const Ticket> tickets) override { return link_.wait_any(tickets); }
 
  private:
   std::uint64_t node(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }

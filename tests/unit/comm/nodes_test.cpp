@@ -20,6 +20,8 @@ TEST_CASE("nodes with unequal numbers of ranks are refused by the ranks that sho
   const auto place = node_groups_of(uneven, 4);
   REQUIRE(!place);
   CHECK(place.error().kind == ErrorKind::allocation);
+  CHECK(
+      node_groups_of(uneven, 4, "DLRUN_ALLREDUCE").error().hint.ends_with("or set DLRUN_ALLREDUCE to auto"));
   CHECK(place.error().text() ==
         "the hierarchical allreduce needs the same number of ranks on every node: the node of rank 3 has 2, "
         "that of "

@@ -134,4 +134,38 @@ TEST_CASE("in a 16-bit dtype all ranks have the same bits, and the sum is rounde
     }
 }
 
+TEST_CASE("who waits for a rank that is gone asks why, and waits no more") {
+  std::vector<char> memory(SharedMemoryAllreduce::bytes(2), 0);
+  SharedMemoryAllreduce sum(memory.data(), 0, 2);
+  std::vector<int> asked;
+  sum.set_lost([&](int rank) -> std::optional<Error> {
+    asked.push_back(rank);
+    if (asked.size() == 1) return std::nullopt;
+    return Error{.kind = ErrorKind::lost, .what = "rank 1 on c1 is gone"};
+  });
+  std::vector<float> data(100'000, 1);
+  CHECK(sum.state());
+  sum.allreduce(data);
+  CHECK(sum.state().error().what == "rank 1 on c1 is gone");
+  sum.barrier();
+  CHECK(asked == std::vector{1, 1});
+}
+
+TEST_CASE("a rank that has come and gone is not missed") {
+  std::vector<char> memory(SharedMemoryAllreduce::bytes(2), 0);
+  SharedMemoryAllreduce slow(memory.data(), 0, 2);
+  std::atomic<bool> gone{false};
+  std::thread other([&] {
+    SharedMemoryAllreduce(memory.data(), 1, 2).barrier();
+    gone = true;
+  });
+  slow.set_lost([&](int) -> std::optional<Error> {
+    if (!gone) return std::nullopt;
+    return Error{.kind = ErrorKind::lost, .what = "gone"};
+  });
+  slow.barrier();
+  other.join();
+  CHECK(slow.state());
+}
+
 }  // namespace dlrun::runtime

@@ -91,4 +91,14 @@ TEST_CASE("a wait for a silent peer ends when it is given up") {
   CHECK(done.error().kind == ErrorKind::lost);
 }
 
+TEST_CASE("a rank whose connection is closed is lost, which is seen without waiting") {
+  std::vector<Links> links = connect_ranks(2);
+  const JobThread jobs;
+  const SocketTransport link(0, std::move(links[0]), jobs);
+  CHECK_FALSE(link.lost(0));
+  CHECK_FALSE(link.lost(1));
+  links[1].clear();
+  CHECK(link.lost(1).value().what == "rank 1 on here is gone: its connection was closed");
+}
+
 }  // namespace dlrun::runtime

@@ -3,6 +3,7 @@
 // ends the test program.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -56,6 +57,15 @@ class Post {
     std::unique_lock lock(mutex_);
     news_.wait(lock, [&] { return message.done; });
   }
+  std::size_t wait_any(std::span<const Handle> messages) {
+    std::unique_lock lock(mutex_);
+    auto done = messages.end();
+    news_.wait(lock, [&] {
+      done = std::find_if(messages.begin(), messages.end(), [](const Handle& one) { return one->done; });
+      return done != messages.end();
+    });
+    return static_cast<std::size_t>(done - messages.begin());
+  }
 
  private:
   struct Channel {
@@ -95,6 +105,11 @@ class ThreadLink final : public runtime::Transport {
   Result<void> wait(Ticket ticket) override {
     post_.wait(*messages_.at(static_cast<std::size_t>(ticket)));
     return {};
+  }
+  Result<std::size_t> wait_any(std::span<const Ticket> tickets) override {
+    std::vector<Post::Handle> messages;
+    for (const Ticket ticket : tickets) messages.push_back(messages_.at(static_cast<std::size_t>(ticket)));
+    return post_.wait_any(messages);
   }
 
  private:

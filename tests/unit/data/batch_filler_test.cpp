@@ -98,6 +98,36 @@ TEST_CASE("a mixed row is two samples and says so") {
   CHECK(evaluated == unmixed);
 }
 
+TEST_CASE("a stage that needs answers alone has those of whole rows, and reads no sample") {
+  const auto data = make_synthetic(shape, 32, 1);
+  struct Answers {
+    std::vector<float> input = std::vector<float>(4 * 60, -7), weights = std::vector<float>(4);
+    std::vector<std::int32_t> labels = std::vector<std::int32_t>(4), others = std::vector<std::int32_t>(4);
+  };
+  const auto filled = [&data](DecodeOptions::Rows rows) {
+    Answers out;
+    BatchFiller filler(data->train, {}, {}, {.rows = rows});
+    filler.mix_with({0.2, 32, [](std::uint64_t number) { return number; }});
+    const std::uint64_t counted =
+        filler.fill(3, [](std::uint64_t i) { return 10 + i; }, AugmentationKey{1, 2},
+                    {.numbers = out.input,
+                     .bytes = {},
+                     .labels = out.labels,
+                     .other_labels = out.others,
+                     .own_weights = out.weights});
+    CHECK(counted == 3);
+    return out;
+  };
+  const Answers whole = filled(DecodeOptions::Rows::whole), answers = filled(DecodeOptions::Rows::answers);
+  CHECK(answers.labels == whole.labels);
+  for (std::size_t row = 0; row < 3; ++row) {
+    CHECK(answers.others[row] == whole.others[row]);
+    CHECK(answers.weights[row] == whole.weights[row]);
+  }
+  CHECK(answers.input == std::vector<float>(4 * 60, -7));
+  CHECK(whole.input != answers.input);
+}
+
 TEST_CASE("weights of mixtures have Beta's mean and variance, and others are spread evenly") {
   for (const double alpha : {0.05, 0.2, 1.0, 2.0}) {
     const Mixup mixup{.alpha = alpha, .samples = 10, .sample_at = [](std::uint64_t i) { return i; }};

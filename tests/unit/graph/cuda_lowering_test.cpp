@@ -112,6 +112,33 @@ TEST_CASE("a volume's height counts all of its planes, and windows are told how 
   CHECK(first_vector.in_channels == 32 * 6 * 4 * 4);
 }
 
+TEST_CASE("a convolution's bias and activation wait for the pooling behind it") {
+  const InputShape shape{.channels = 2, .height = 16, .width = 16, .depth = 16, .targets = 2};
+  const CudaPlan flat = flat_of("cosmoflow", shape);
+  const auto convolutions = nodes_of(flat, "convolution"), pools = nodes_of(flat, "max_pool");
+  REQUIRE(convolutions.size() == pools.size());
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    CHECK(convolutions[i]->activation == DLRUN_CUDA_NO_ACTIVATION);
+    CHECK(convolutions[i]->bias == DLRUN_CUDA_NOWHERE);
+    CHECK((convolutions[i]->facts & DLRUN_CUDA_BACKWARD_READS_OUTPUT) == 0);
+    CHECK(pools[i]->activation == DLRUN_CUDA_LEAKY_RELU);
+    CHECK(pools[i]->slope == convolutions[i]->slope);
+    CHECK(pools[i]->bias != DLRUN_CUDA_NOWHERE);
+    CHECK((pools[i]->facts & DLRUN_CUDA_BACKWARD_READS_OUTPUT) != 0);
+  }
+}
+
+TEST_CASE("a convolution that others read, too, keeps its bias and activation") {
+  GraphBuilder g("mine", {3, 8, 8, 2});
+  const Value x = g.relu(g.convolution("c", g.input(), {.filters = 8, .kernel = 1}));
+  const Value both = g.concat(std::vector<Value>{g.flatten(g.max_pool(x, {})), g.flatten(x)});
+  g.softmax_cross_entropy(g.fully_connected("last", both, 2));
+  const CudaPlan flat = lower(fuse(std::move(g).finish().value()), {}).value();
+  CHECK(nodes_of(flat, "convolution")[0]->activation == DLRUN_CUDA_RELU);
+  CHECK(nodes_of(flat, "convolution")[0]->bias != DLRUN_CUDA_NOWHERE);
+  CHECK(nodes_of(flat, "max_pool")[0]->bias == DLRUN_CUDA_NOWHERE);
+}
+
 TEST_CASE("a batch norm does not join the pooling of a volume behind it") {
   GraphBuilder g("mine", {.channels = 2, .height = 8, .width = 8, .classes = 2, .depth = 8});
   const Value x = g.batch_norm("norm", g.convolution("c", g.input(), {.filters = 8, .kernel = 1}));

@@ -96,14 +96,16 @@ TEST_CASE("a list of layers on sequences ends in the loss over their vocabulary"
   const auto list = read_layer_list(
       yaml::parse(
           "loss: vocabulary\nlayers:\n  - {embedding: 24, positions: 16, name: words}\n"
-          "  - layer-norm\n  - {linear: 48, bias: false}\n  - {attention: 4, key-heads: 2, rotary-base: "
-          "100, name: mixed}\n  - {linear: 24, name: out}\n  - {add: [words, out]}\n  - rms-norm\n"
+          "  - layer-norm\n  - {linear: 48, bias: false}\n"
+          "  - {attention: 4, key-heads: 2, rotary-base: 100, attention-dropout: 0.1, name: mixed}\n"
+          "  - {linear: 24, name: out}\n  - {add: [words, out]}\n  - rms-norm\n"
           "  - {linear: 32, name: gate}\n  - {linear: 32, from: out, name: up}\n  - {swiglu: [gate, up]}\n",
           "job.yaml")
           .value(),
       "train.model");
   const Graph graph = build_layers(list.value(), token_sequences(16, 50)).value();
   CHECK(std::get<op::Attention>(graph.nodes[4].operation).keys() == 2);
+  CHECK(std::get<op::Attention>(graph.nodes[4].operation).dropout == 0.1F);
   CHECK(graph.nodes[4].shape == sequence(16, 24));
   CHECK(graph.nodes.back().name == "head");
   CHECK(parameter_count(graph) ==
@@ -121,6 +123,8 @@ TEST_CASE("a list of layers on sequences ends in the loss over their vocabulary"
 TEST_CASE("mistakes are named with their place") {
   CHECK(refusal("  - {transposed-convolution: 8, stride: 2, output-padding: 2}\n" + kEnd)
             .find("2 is out of range") != std::string::npos);
+  CHECK(refusal("  - {attention: 4, attention-dropout: 1}\n" + kEnd)
+            .find("attention-dropout: 1 is out of range") != std::string::npos);
   CHECK(refusal("  - {leaky-relu: 1.5}\n" + kEnd).find("1.5 is out of range") != std::string::npos);
   CHECK(refusal("  - {convolutoin: 32}\n" + kEnd) ==
         "job.yaml:3:5: unknown layer 'convolutoin' in train.model.layers[0]\n"

@@ -6,9 +6,10 @@
 #include <doctest/doctest.h>
 
 #include "pytorch.hpp"
-#include "runtime/cpu/kernels/kernels.hpp"
+#include "runtime/cpu/kernels/attention.hpp"
 #include "runtime/cpu/operators/noise.hpp"
 #include "runtime/engine/random_keys.hpp"
+#include "runtime/graph/operators/traits.hpp"
 #include "runtime/graph/target_measure.hpp"
 #include "src/base/json.hpp"
 #include "tests/unit/folder.hpp"
@@ -79,6 +80,7 @@ Json describe(const Node& node, std::size_t number) {
           json["heads"] = spec.heads;
           json["key_heads"] = spec.keys();
           json["rotary_base"] = spec.rotary_base;
+          json["dropout"] = spec.dropout;
         }
       },
       node.operation);
@@ -89,18 +91,37 @@ const char* role_name(TensorInfo::Role role) {
   return role == TensorInfo::Role::parameter ? "parameter" : "statistic";
 }
 
+// What the shares of attention are multiplied by: [row][head][query][key].
+std::vector<float> share_mask(const Node& node, const op::Attention& spec, std::int64_t rows,
+                              const DropoutRule& rule) {
+  const std::int64_t positions = node.shape.positions(), wide = (positions + 15) / 16 * 16;
+  std::vector<float> mask, row(static_cast<std::size_t>(wide));
+  for (std::int64_t query = 0; query < rows * spec.heads * positions; ++query) {
+    std::fill(row.begin(), row.end(), 1.0F);
+    kernels::dropout({row.data(), Precision::f32}, {row.data(), Precision::f32}, 0, row.size(),
+                     kernels::ShareDropout{rule, 0}.of_row(query));
+    mask.insert(mask.end(), row.begin(), row.begin() + positions);
+  }
+  return mask;
+}
+
 // What each of the model's dropout layers multiplies each element by in step 17.
 void write_dropout_mask(const dlrun::test::Folder& folder, const Graph& graph, std::int64_t rows,
                         Precision precision) {
   std::size_t layer = 0;
   for (std::size_t number = 0; number < graph.nodes.size(); ++number) {
     const Node& node = graph.nodes[number];
-    const auto* spec = std::get_if<op::Dropout>(&node.operation);
-    if (spec == nullptr) continue;
+    const RandomRule drawn = random_of(node.operation);
+    if (drawn.of != Randomness::mask) continue;
+    const DropoutRule rule =
+        dropout_rule({.batch = rows, .precision = precision}, layer++, 17, drawn.probability);
+    if (const auto* attention = std::get_if<op::Attention>(&node.operation)) {
+      write_values(folder, fmt::format("mask.{}", number), share_mask(node, *attention, rows, rule));
+      continue;
+    }
     std::vector<float> mask(static_cast<std::size_t>(rows * node.shape.elements()), 1.0F);
     REQUIRE(mask.size() % 16 == 0);
-    kernels::dropout({mask.data(), Precision::f32}, {mask.data(), Precision::f32}, 0, mask.size(),
-                     dropout_rule({.batch = rows, .precision = precision}, layer++, 17, spec->probability));
+    kernels::dropout({mask.data(), Precision::f32}, {mask.data(), Precision::f32}, 0, mask.size(), rule);
     write_values(folder, fmt::format("mask.{}", number), mask);
   }
 }

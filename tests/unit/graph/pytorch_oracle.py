@@ -102,7 +102,7 @@ def rotated(x, base):
     return x * angles.cos().to(x.dtype) + turned * angles.sin().to(x.dtype)
 
 
-def attention(x, heads, key_heads, rotary_base):
+def attention(x, heads, key_heads, rotary_base, mask=None):
     rows, positions, features = x.shape
     width = features // (heads + 2 * key_heads)
     query, key, value = (part.reshape(rows, positions, -1, width).transpose(1, 2)
@@ -113,6 +113,8 @@ def attention(x, heads, key_heads, rotary_base):
     scores = query @ key.transpose(2, 3) / width ** 0.5
     later = torch.ones(positions, positions, dtype=torch.bool).triu(1)
     shares = scores.masked_fill(later, float("-inf")).softmax(-1)
+    if mask is not None:
+        shares = shares * load(mask, shares.shape)
     return (shares @ value).transpose(1, 2).reshape(rows, positions, heads * width)
 
 
@@ -181,7 +183,8 @@ def run(node, inputs, training):
     if what == "SwiGLU":
         return F.silu(x) * inputs[1]
     if what == "attention":
-        return attention(x, node["heads"], node["key_heads"], node["rotary_base"])
+        mask = f"mask.{node['number']}" if training and node["dropout"] > 0 else None
+        return attention(x, node["heads"], node["key_heads"], node["rotary_base"], mask)
     if what == "vocabulary loss":
         return F.linear(x, of("weight"))
     if what == "add":

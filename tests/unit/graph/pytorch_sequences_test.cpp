@@ -75,9 +75,18 @@ TEST_CASE("attention is PyTorch's: odd lengths and widths, shared keys, rotary p
       });
 }
 
+TEST_CASE("dropout of attention is PyTorch's, by the same mask: odd lengths, shared keys, several blocks") {
+  for (const auto& size : {std::pair<std::int64_t, std::int64_t>{5, 6}, {33, 16}, {150, 10}})
+    check_operator(size.first, 16, [&](GraphBuilder& g, Value x) {
+      return g.attention(g.linear("qkv", x, {.outputs = 8 * size.second}),
+                         {.heads = 4, .key_heads = 2, .dropout = 0.3F});
+    });
+}
+
 TEST_CASE("a small GPT is PyTorch's: losses, every gradient, and three steps of SGD") {
   const InputShape input = token_sequences(24, 61);
-  const Transformer spec{.layers = 2, .heads = 4, .features = 48, .context = 32, .dropout = 0.2F};
+  const Transformer spec{
+      .layers = 2, .heads = 4, .features = 48, .context = 32, .attention_dropout = 0.1F, .dropout = 0.2F};
   const Graph graph = build_transformer("small", spec, input).value();
   Batch batch = random_batch(input, 4);
   check_against_pytorch(graph, batch, Precision::f32, kTight, Start::initial, 3);

@@ -140,6 +140,8 @@ TEST_CASE("parallel: what a job file says, and where it is wrong") {
                            .order = {GroupKind::tensor, GroupKind::pipeline, GroupKind::data},
                            .within_node = {GroupKind::data}});
   CHECK_FALSE(job("command: [x]\n")->parallel.has_value());
+  CHECK(job("command: [x]\nparallel: {tensor: 2, sequence: on}\n")->parallel ==
+        plan::ParallelSpec{.tensor = 2, .sequence = plan::SequenceParallel::on});
   CHECK(job("command: [x]\nparallel: {within-node: []}\n")->parallel->within_node.empty());
   const auto refused = [](const std::string& section) {
     return error_of(job("command: [x]\nparallel: " + section + "\n"));
@@ -151,6 +153,7 @@ TEST_CASE("parallel: what a job file says, and where it is wrong") {
   CHECK(refused("{expert: 2, order: [tensor, data]}")
             .find("parallel.order has no 'expert', and parallel.expert is 2") != std::string::npos);
   CHECK(refused("{tensor: 1000, pipeline: 1000}").find("is more than 100000 ranks") != std::string::npos);
+  CHECK(refused("{sequence: yes}").find("2:22: parallel.sequence: 'yes' is not known") != std::string::npos);
   CHECK(refused("{tp: 2}").find("did you mean 'tensor'?") != std::string::npos);
 }
 
@@ -187,6 +190,16 @@ TEST_CASE("parallel: an adapter says which groups and orders its framework has")
         "parallel.pipeline is 2, which framework own does not support");
   CHECK(planned("parallel: {tensor: 2, order: [data, tensor]}\n", {4}, own).error().what ==
         "framework own does not number its ranks in the order data, tensor");
+  CHECK(planned("parallel: {tensor: 2, sequence: on}\n", {4}, own).error().what ==
+        "parallel.sequence is on, which framework own does not support");
+  const auto slicing = adapter(
+      "name: own\nsummary: s\nparallel: {groups: [tensor], sequence: on}\n"
+      "suffix: [{value: --sp, if: parallel.sequence}]\n");
+  CHECK(planned("parallel: {tensor: 2}\n", {4}, slicing)->ranks[0].argv == Argv{"x"});
+  const auto sliced = planned("parallel: {tensor: 2, sequence: on}\n", {4}, slicing);
+  CHECK(sliced->ranks[0].argv == Argv{"x", "--sp"});
+  CHECK(sliced->environment.at("DLRUN_SEQUENCE_PARALLEL") == "on");
+  CHECK(plan::plan_from_json(plan::to_json(*sliced))->parallel == sliced->parallel);
   // With one data rank nothing is numbered otherwise.
   CHECK(planned("parallel: {tensor: 4, order: [data, tensor]}\n", {4}, own).has_value());
   CHECK(error_of(plan::parse_adapter("name: a\nsummary: s\nparallel: {groups: [data]}\n", "a.yaml"))

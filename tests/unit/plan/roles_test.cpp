@@ -55,6 +55,22 @@ TEST_CASE("a parameter server is on the first node by default, and sees no GPU")
         "worker@0:0 worker@1:0 worker@2:0 ps@0 ps@1");
 }
 
+TEST_CASE("roles on request only leave a job that names none as a framework without roles has it") {
+  const auto planned_with = [](const std::string& job, bool has_roles) {
+    return shape(make_plan(
+        input("command: [x]\n" + job, cluster({0, 0}),
+              adapter(std::string("name: r\nsummary: s\n") +
+                      (has_roles ? "roles: {worker: {default: tasks-per-node}, ps: {gpus: 0}}\n" : "")))));
+  };
+  const std::string two = "resources: {tasks-per-node: 2}\n";
+  for (const std::string& job : {std::string(), two})
+    CHECK(planned_with(job, true) == planned_with(job, false));
+  CHECK(planned_with(two + "roles: {ps: {count: 3}}\n", true) ==
+        "worker@0 worker@0 worker@1 worker@1 ps@0 ps@0 ps@1");
+  CHECK(planned_with(two + "roles: {ps: {count: 1, placement: dedicated}}\n", true) ==
+        "worker@0 worker@0 ps@1");
+}
+
 TEST_CASE("every node gives as many workers as its own GPUs") {
   CHECK(planned("roles: {worker: {gpus: 2}}", {4, 2}) == "worker@0:0,1 worker@0:2,3 worker@1:0,1 ps@0");
 }

@@ -298,38 +298,166 @@ TEST_CASE("a node that is lost while nodes are set up is waited for no longer") 
   CHECK(world.head().phase() == Phase::running);
 }
 
-TEST_CASE("a node that is lost while files are staged ends the attempt: the others may not have them") {
+namespace {
+
+const Json kStaged = Json::array({{{"fingerprint", "ab"}, {"bytes", 3}}});
+
+plan::Plan staging_plan() {
   plan::Plan plan = elastic_plan();
   plan.stage.items.push_back({.name = "words", .from = "/project/words", .to = "shm"});
-  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
-  world.arrive();
-  world.close(2, "connection reset");
-  world.pass(1);
-  CHECK(world.sent<to::Stop>(0).size() == 1);
-  for (const int node : {0, 1}) world.end_node(node);
-  CHECK(world.finished());
-  CHECK(world.outcome().exit_code == 71);
+  return plan;
 }
 
-TEST_CASE("no node joins a job that stages files: it would not have them") {
-  plan::Plan plan = elastic_plan();
-  plan.stage.items.push_back({.name = "words", .from = "/project/words", .to = "shm"});
-  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}});
+from::StageNeeds lacks_words(int port) {
+  return {{0}, port, {"10.0.0.1"}};
+}
+
+void tell_needs(World& world, std::vector<int> nodes) {
+  for (const int node : nodes) world.say(node, lacks_words(4000 + node));
+}
+
+// All three nodes have copied, and train.
+void train_staged(World& world) {
   world.arrive();
-  world.say(0, from::StageSources{Json::array({{{"bytes", 3}}})});
-  for (const int node : {0, 1, 2}) world.say(node, from::StageNeeds{});
+  world.say(0, from::StageSources{kStaged});
+  tell_needs(world, {0, 1, 2});
   for (const int node : {0, 1, 2}) world.say(node, from::Staged{});
   for (const int node : {0, 1, 2}) world.say(node, from::PrologEnded{});
   for (const int rank : {0, 1, 2}) world.start_rank(rank);
+  for (const int rank : {0, 1, 2}) world.say(rank, answer(rank, 0, 0));
   world.say(0, from::Report{Rank(0), {{"training", {{"shards", 4}, {"job", "4711"}}}}});
-  grow(world, {"n4"});
-  CHECK(told(world)["error"]["what"] == "the job stages files, and a node that joins would not have them");
-  CHECK(told(world)["error"]["exit_code"] == 69);
-  world.close(1, "connection reset");
+}
+
+}  // namespace
+
+TEST_CASE("where a node is lost while files are staged, the others drop what they have and copy anew") {
+  World world(staging_plan(), {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
+  world.arrive();
+  CHECK(world.sent<to::StageSurvey>(0).size() == 1);
+  world.say(0, from::StageSources{kStaged});
+  tell_needs(world, {0, 1, 2});
+  CHECK(world.sent<to::StageChain>(2).back().previous == NodeIndex(1));
+  world.close(0, "connection reset");  // the one that reads
   CHECK(world.recorded("lost").size() == 1);
+  for (const int node : {1, 2}) CHECK(world.sent<to::StageDrop>(node).size() == 1);
+  world.say(1, from::StageMoved{2});  // of the round before
+  world.say(1, from::StageDropped{});
+  CHECK(world.sent<to::StageSurvey>(1).empty());
+  world.say(2, from::StageDropped{});
+  CHECK(world.sent<to::StageSurvey>(1).size() == 1);
+  world.say(1, from::StageSources{kStaged});
+  CHECK(world.sent<to::StageIn>(2).size() == 2);
+  tell_needs(world, {1, 2});
+  CHECK_FALSE(world.sent<to::StageChain>(1).back().previous);
+  CHECK(world.sent<to::StageChain>(2).back().previous == NodeIndex(1));
+  for (const int node : {1, 2}) world.say(node, from::Staged{});
+  CHECK(world.recorded("all_staged").size() == 1);
+  for (const int node : {1, 2}) world.say(node, from::PrologEnded{});
+  CHECK(world.sent<to::Go>(1).size() == 1);
+  for (const int rank : {1, 2}) world.start_rank(rank);
   CHECK(world.head().phase() == Phase::running);
-  world.live(60);
-  CHECK(world.actions<action::StartAgent>().empty());
+}
+
+TEST_CASE("a node that has all already keeps it when another is lost while files are staged") {
+  World world(staging_plan(), {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
+  world.arrive();
+  world.say(0, from::StageSources{kStaged});
+  tell_needs(world, {0, 1, 2});
+  SUBCASE("it has said so before") {
+    world.say(0, from::Staged{});
+    world.say(0, from::PrologEnded{});
+    world.close(1, "connection reset");
+    CHECK(world.sent<to::StageDrop>(0).empty());
+    world.say(2, from::StageDropped{});
+    CHECK(world.sent<to::StageSurvey>(2).size() == 1);
+    world.say(2, from::StageSources{kStaged});
+    CHECK(world.sent<to::StageIn>(0).size() == 1);
+    tell_needs(world, {2});
+    world.say(2, from::Staged{});
+    world.say(2, from::PrologEnded{});
+  }
+  SUBCASE("it says so while the head asks it to drop it") {
+    world.close(1, "connection reset");
+    world.say(2, from::StageDropped{});
+    world.say(0, from::Staged{});
+    world.say(0, from::PrologEnded{});
+    CHECK(world.sent<to::StageSurvey>(2).size() == 1);
+    world.say(2, from::StageSources{kStaged});
+    tell_needs(world, {2});
+    world.say(2, from::Staged{});
+    world.say(2, from::PrologEnded{});
+  }
+  SUBCASE("all others have all, and the lost one was the last to copy") {
+    for (const int node : {0, 2}) world.say(node, from::Staged{});
+    for (const int node : {0, 2}) world.say(node, from::PrologEnded{});
+    CHECK(world.sent<to::Go>(0).empty());
+    world.close(1, "connection reset");
+  }
+  CHECK(world.recorded("all_staged").size() == 1);
+  CHECK(world.sent<to::Go>(0).size() == 1);
+  CHECK(world.sent<to::Go>(2).size() == 1);
+  CHECK(world.recorded("lost").size() == 1);
+}
+
+TEST_CASE("two nodes are lost while files are staged, one of them while it drops what it has") {
+  plan::Plan plan = World::plan_of(4, 1);
+  plan.elastic = plan::Elastic{.min_nodes = 1, .min_ranks = 1};
+  plan.stage.items.push_back({.name = "words", .from = "/project/words", .to = "shm"});
+  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}});
+  world.arrive();
+  world.say(0, from::StageSources{kStaged});
+  world.close(3, "connection reset");
+  world.say(0, from::StageDropped{});
+  world.say(1, from::StageDropped{});
+  world.close(2, "connection reset");
+  CHECK(world.sent<to::StageDrop>(0).size() == 2);
+  world.say(0, from::StageDropped{});
+  world.say(1, from::StageDropped{});
+  CHECK(world.sent<to::StageSurvey>(0).size() == 2);  // with the first one
+  world.say(0, from::StageSources{kStaged});
+  tell_needs(world, {0, 1});
+  CHECK(world.sent<to::StageChain>(1).back().previous == NodeIndex(0));
+}
+
+TEST_CASE("a node that joins a job that stages files copies them itself, if they are the same") {
+  World world(staging_plan(), {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}});
+  train_staged(world);
+  grow(world, {"n4"});
+  world.connect(3);
+  world.ready(3);
+  plan::Plan larger = staging_plan();
+  plan::add_nodes(larger, {"n4"});
+  plan::RankPlan rank = larger.ranks[0];
+  rank.rank = Rank(3);
+  rank.node = NodeIndex(3);
+  larger.ranks.push_back(rank);
+  world.happen(event::JoinPlanned{NodeIndex(3), std::make_shared<const plan::Plan>(larger)});
+  REQUIRE(world.sent<to::StageIn>(3).size() == 1);
+  CHECK(world.sent<to::StageIn>(3)[0].sources == kStaged);
+  SUBCASE("it has them, as another agent of its host") {
+    world.say(3, from::StageNeeds{{}, 4003, {"10.0.0.4"}});
+    CHECK(world.sent<to::StageSurvey>(3).empty());
+    CHECK(world.sent<to::StageChain>(3).back().items.empty());
+  }
+  SUBCASE("it lacks them") {
+    world.say(3, lacks_words(4003));
+    CHECK(world.sent<to::StageSurvey>(3).size() == 1);
+    SUBCASE("and finds the same") {
+      world.say(3, from::StageSources{kStaged});
+      CHECK(world.sent<to::StageChain>(3).back().items == std::vector{0});
+      CHECK_FALSE(world.sent<to::StageChain>(3).back().previous);
+    }
+    SUBCASE("and finds others") {
+      world.say(3, from::StageSources{Json::array({{{"fingerprint", "cd"}, {"bytes", 3}}})});
+      CHECK(told(world)["error"]["what"] == "n4: what the job stages has changed since the others copied it");
+      CHECK(world.head().phase() == Phase::running);
+      return;
+    }
+  }
+  world.say(3, from::Staged{});
+  world.say(3, from::PrologEnded{});
+  CHECK(world.sent<to::Go>(3).size() == 1);
+  CHECK(world.recorded("all_staged").size() == 1);
 }
 
 namespace {
@@ -381,6 +509,60 @@ TEST_CASE("a rank that was killed on a living node is started there again, and j
   CHECK(world.recorded("joined")[0]["nodes_left"] == 3);
   world.live(10);
   CHECK(world.actions<action::StartAgent>().size() == 1);
+}
+
+namespace {
+
+// Two nodes of two ranks; rank 3 was killed, and rank 4 has joined in its place, on a node of its own.
+World world_of_two_agents_on_n2() {
+  plan::Plan plan = World::plan_of(2, 2);
+  plan.framework = "builtin";
+  plan.elastic = plan::Elastic{};
+  World world(plan, {.launcher = "ssh", .hosts = {"n1", "n2"}});
+  world.start();
+  for (const int rank : {0, 1, 2, 3}) world.say(rank / 2, answer(rank, 0, 0));
+  world.say(0, from::Report{Rank(0), {{"training", {{"shards", 4}, {"job", "4711"}}}}});
+  world.exit_rank(3, 0, SIGKILL);
+  world.fail_rank(3, 137, "killed by SIGKILL (9)");
+  for (const int rank : {0, 1, 2}) world.say(rank / 2, answer(rank, 1, 4));
+  world.live(7);
+  world.connect(2);
+  world.ready(2);
+  plan::add_nodes(plan, {"n2"});
+  plan::RankPlan rank = plan.ranks[3];
+  rank.rank = Rank(4);
+  rank.node = NodeIndex(2);
+  plan.ranks.push_back(rank);
+  world.happen(event::JoinPlanned{NodeIndex(2), std::make_shared<const plan::Plan>(plan)});
+  world.say(2, from::Started{.rank = Rank(4), .pid = 77, .program = "/bin/train", .processors = {3}});
+  world.say(2, answer(4, 0, 0));
+  for (const int there : {0, 1, 2}) world.say(there / 2, answer(there, 2, 9, true));
+  world.say(2, answer(4, 2, 0));
+  return world;
+}
+
+}  // namespace
+
+TEST_CASE("a host on which two agents have ranks leaves with all of them, which is told") {
+  World world = world_of_two_agents_on_n2();
+  REQUIRE(world.recorded("joined").size() == 1);
+  leave(world, {"n2"});
+  for (const int rank : {0, 1, 2}) world.say(rank / 2, answer(rank, 3, 12, true));
+  world.say(2, answer(4, 3, 12, true));
+  REQUIRE(world.recorded("left").size() == 1);
+  CHECK(world.recorded("left")[0]["ranks"] == Json({2, 4}));
+  CHECK(told(world)["hosts"]["n2"]["text"] == "ranks 2, 4 left");
+}
+
+TEST_CASE("where one of two agents of a host dies, others are started in the places of its ranks") {
+  World world = world_of_two_agents_on_n2();
+  const std::size_t before = world.actions<action::StartAgent>().size();
+  world.close(2, "killed");
+  CHECK(world.recorded("lost").back()["ranks"] == Json({4}));
+  for (const int rank : {0, 1, 2}) world.say(rank / 2, answer(rank, 3, 12));
+  world.live(15);  // the second time in a row
+  REQUIRE(world.actions<action::StartAgent>().size() == before + 1);
+  CHECK(world.actions<action::StartAgent>().back().host == "n2");
 }
 
 TEST_CASE("ranks that are on their way to a node that is to leave are given up") {

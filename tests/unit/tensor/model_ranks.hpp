@@ -36,6 +36,8 @@ struct Form {
   int accumulate = 1;
   dlrun::test::Addition addition = dlrun::test::Addition::by_rank;
   std::filesystem::path save = {}, load = {};  // the folder of checkpoints
+  SequenceParallel sequence = SequenceParallel::off;
+  std::vector<StageCut> cuts = {};
 };
 
 struct Trained {
@@ -57,7 +59,7 @@ class Rank {
   Rank(const Graph& whole, const Form& form, Communicator& world)
       : whole_(whole), form_(form), world_(world) {
     const int rank = world.rank() / form.tensor;  // as Megatron-LM numbers them
-    ranks_ = {{{world.rank() % form.tensor, form.tensor}, {rank / form.data, form.pipeline}},
+    ranks_ = {{{world.rank() % form.tensor, form.tensor, form.sequence}, {rank / form.data, form.pipeline}},
               rank % form.data,
               form.data};
   }
@@ -71,10 +73,11 @@ class Rank {
     if (form_.state == OptimizerState::sharded)
       options.state_part = StatePart{ranks_.data, ranks_.data_ranks};
     options.stage_links = &groups_.links();
-    engine_ = TRY(compile(TRY(divided_graph({}, whole_, ranks_.model)), options));
-    if (!form_.load.empty()) TRY(load_state());
     TrainSpec spec;
     spec.accumulate = form_.accumulate;
+    spec.cuts = form_.cuts;
+    engine_ = TRY(compile(TRY(divided_graph(spec, whole_, ranks_.model)), options));
+    if (!form_.load.empty()) TRY(load_state());
     auto gradients = TRY(
         GradientExchange::make(spec, *engine_, groups_.data(), {}, {groups_.tensor(), groups_.pipeline()}));
     for (std::uint64_t step = 0; step < form_.steps; ++step) TRY(take(step, gradients, out, lock));

@@ -37,7 +37,9 @@ TEST_CASE("stages train to the bits of the whole model that accumulates") {
   check_bits(llama_like(), {.pipeline = 2, .accumulate = 4});
   check_bits(llama_like(), {.pipeline = 4, .accumulate = 6});
   check_bits(llama_like(), {.pipeline = 4, .accumulate = 2});
-  check_bits(gpt_like(40, ", tied: false, dropout: 0.1"), {.pipeline = 3, .accumulate = 3});
+  check_bits(gpt_like(40, ", tied: false, dropout: 0.1, attention-dropout: 0.2"),
+             {.pipeline = 3, .accumulate = 3});
+  check_bits(llama_like(), {.pipeline = 2, .accumulate = 2, .cuts = {{"model.layers.1"}}});
   check_bits(fully_connected_model(), {.pipeline = 2, .accumulate = 1});
   check_bits(convolutions(), {.data = 2, .pipeline = 3, .accumulate = 3});
 }

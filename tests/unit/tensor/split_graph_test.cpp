@@ -43,8 +43,8 @@ std::map<std::string, std::vector<int>> owners(const Graph& whole, int parts) {
   return out;
 }
 
-std::string refusal(const Graph& whole, int parts) {
-  const auto graph = split_graph(whole, {0, parts});
+std::string refusal(const Graph& whole, int parts, SequenceParallel sequence = SequenceParallel::off) {
+  const auto graph = split_graph(whole, {0, parts, sequence});
   return graph ? "no error" : graph.error().text();
 }
 
@@ -119,4 +119,43 @@ TEST_CASE("what cannot be divided is named") {
              "layer layer3: it reads whole features, and what it reads is divided by 'split: columns'"));
   CHECK(says(refusal(model_of("[{fully-connected: 8, split: rows}, {fully-connected: classes}]"), 2),
              "layer layer1: 'split: rows' reads divided features, and what it reads is whole"));
+}
+
+TEST_CASE("between divided layers, a rank with sequence parallelism has its slice of the positions") {
+  const Graph whole = llama_like(), part = split_graph(whole, {1, 2, SequenceParallel::on}).value();
+  std::size_t norms = 0, gathers = 0, scatters = 0;
+  for (const Node& node : part.nodes) {
+    const bool is_norm = std::holds_alternative<op::RmsNorm>(node.operation);
+    const bool is_scatter = std::holds_alternative<op::TensorScatter>(node.operation);
+    if (is_norm || is_scatter || std::holds_alternative<op::Add>(node.operation))
+      CHECK(node.shape.positions() == 4);  // of 8
+    else if (!is_loss(node))
+      CHECK(node.shape.positions() == 8);
+    if (is_norm) CHECK(parameters_of(part, node)[0].shape == std::vector<std::int64_t>{32});
+    norms += is_norm ? 1 : 0, scatters += is_scatter ? 1 : 0;
+    gathers += std::holds_alternative<op::TensorGather>(node.operation) ? 1 : 0;
+    CHECK_FALSE(std::holds_alternative<op::TensorSum>(node.operation));
+    CHECK_FALSE(std::holds_alternative<op::TensorCopy>(node.operation));
+  }
+  CHECK(norms == 5);
+  CHECK(scatters == 5);  // of the embedding, and of two layers by rows in each block
+  CHECK(gathers == 5);   // of two layers by columns in each block, and of the loss
+}
+
+TEST_CASE("what sequence parallelism cannot divide is named") {
+  constexpr auto kOn = SequenceParallel::on;
+  CHECK(
+      says(refusal(fully_connected_model(), 2, kOn),
+           "parallel.sequence is on, and model 'mine' has no sequences that are summed over a tensor group"));
+  const Graph seven = graph_of("transformer: {layers: 1, heads: 2, features: 8}", token_sequences(7, 40));
+  CHECK(says(refusal(seven, 2), "no error"));
+  CHECK(says(refusal(seven, 2, kOn),
+             "sequences of 7 positions cannot be divided by 2 ranks of a tensor group"));
+  const Graph whole_heads = graph_of(
+      "loss: vocabulary\nlayers: [{embedding: 8}, {linear: 24}, {attention: 2}, {linear: 8, split: columns}, "
+      "gelu, "
+      "{linear: 8, split: rows}]",
+      token_sequences(8, 40));
+  CHECK(says(refusal(whole_heads, 2), "no error"));
+  CHECK(says(refusal(whole_heads, 2, kOn), "layer attention: it reads all positions of a sequence"));
 }

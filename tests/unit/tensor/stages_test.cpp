@@ -78,6 +78,43 @@ TEST_CASE("blocks of a large model are divided evenly, and all parts of it at th
   CHECK(at_first_border(0) == at_first_border(1));
 }
 
+TEST_CASE("stages begin with the layers that a job names") {
+  const std::vector<StageCut> cuts{{"h.1"}, {"ln_f"}};
+  const Graph whole = gpt_like();
+  std::map<std::string, std::vector<int>> where;
+  for (int stage = 0; stage < 3; ++stage) {
+    const Graph mine = cut_graph(whole, {stage, 3}, cuts).value();
+    for (const Node& node : mine.nodes)
+      if (traits_of(node.operation).parameters != nullptr) where[node.name].push_back(stage);
+  }
+  for (const auto& entry : where) {
+    const std::string& name = entry.first;
+    CAPTURE(name);
+    const int expected = name.starts_with("h.0.") ? 0 : name.starts_with("h.") ? 1 : 2;
+    CHECK(entry.second == (name == "wte" ? std::vector<int>{0, 2} : std::vector<int>{expected}));
+  }
+}
+
+TEST_CASE("layers with which no stage can begin are named, with their place and those that can") {
+  const Graph whole = fuse(gpt_like());
+  const auto refusal = [&whole](const std::vector<StageCut>& cuts) {
+    const auto places = places_of_cuts(whole, cuts);
+    return places ? std::string("no error") : places.error().text();
+  };
+  CHECK(refusal({{"h.1", "job.yaml:9:20"}}) == "no error");
+  for (const auto& [layer, said] : std::map<std::string, std::string>{
+           {"h.7", "job.yaml:9:20: train.pipeline.cut: model 'mine' has no layer 'h.7'"},
+           {"h.0.mlp.c_proj", "no stage can begin with layer 'h.0.mlp.c_proj'"},
+           {"wte", "no stage can begin with layer 'wte'"},
+           {"mlp", "has no layer 'mlp'"}}) {
+    const std::string text = refusal({{layer, "job.yaml:9:20"}});
+    INFO(text);
+    CHECK(text.find(said) != std::string::npos);
+  }
+  CHECK(refusal({{"wte"}}).find("as with h, h.0.ln_2, h.1, h.1.ln_2, ln_f") != std::string::npos);
+  CHECK(refusal({{"ln_f"}, {"h.1"}}).find("layer 'h.1' is not behind 'ln_f'") != std::string::npos);
+}
+
 TEST_CASE("what cannot be cut is named") {
   const std::string text =
       refusal_of_cut(model_of("[{convolution: 8, kernel: 3}, relu, {fully-connected: classes}]"), 3);

@@ -18,11 +18,42 @@ TEST_CASE("any number of parts starts from the same weights, bit for bit") {
 TEST_CASE("divided models train as the whole one does, up to the order of additions") {
   check_equal(gpt_like(), {.tensor = 2});
   check_equal(gpt_like(), {.tensor = 4});
-  check_equal(gpt_like(40, ", tied: false, dropout: 0.1"), {.tensor = 2});
+  check_equal(gpt_like(40, ", tied: false, dropout: 0.1, attention-dropout: 0.2"), {.tensor = 2});
   check_equal(llama_like(), {.tensor = 2});
   check_equal(llama_like(48, 39), {.tensor = 2});
   check_equal(fully_connected_model(), {.tensor = 2});
   check_equal(fully_connected_model(), {.tensor = 4});
+}
+
+TEST_CASE("with slices of the positions between divided layers, too") {
+  constexpr auto kOn = SequenceParallel::on;
+  check_equal(gpt_like(), {.tensor = 2, .sequence = kOn});
+  check_equal(gpt_like(39), {.tensor = 4, .sequence = kOn});
+  check_equal(gpt_like(40, ", tied: false, dropout: 0.1"), {.tensor = 2, .sequence = kOn});
+  check_equal(llama_like(), {.tensor = 2, .data = 2, .accumulate = 2, .sequence = kOn});
+  check_equal(gpt_like(39), {.tensor = 2, .data = 2, .state = OptimizerState::sharded, .sequence = kOn});
+  check_equal(gpt_like(40, ", dropout: 0.1"), {.tensor = 2, .pipeline = 2, .accumulate = 3, .sequence = kOn});
+  const Graph undivided_layers = graph_of(
+      "loss: vocabulary\nlayers: [{embedding: 16}, {linear: 16}, gelu, {dropout: 0.2}, {linear: 32, split: "
+      "columns}, gelu, {linear: 16, split: rows}, layer-norm]",
+      token_sequences(8, 40));
+  check_equal(undivided_layers, {.tensor = 2, .data = 2, .sequence = kOn});
+  if (can_compute(Precision::bf16))
+    check_equal(llama_like(), {.tensor = 2, .precision = Precision::bf16, .sequence = kOn});
+}
+
+TEST_CASE("slices of the positions take less memory than whole values") {
+  const Graph whole = graph_of("transformer: {layers: 4, heads: 8, features: 64}", token_sequences(128, 40));
+  const auto bytes = [&whole](const TensorRank& rank) {
+    const auto engine = compile(split_graph(whole, rank).value(), {.batch = 8}).value();
+    return static_cast<double>(engine->memory_bytes());
+  };
+  for (const int parts : {2, 4, 8}) {
+    CAPTURE(parts);
+    const double share = bytes({0, parts, SequenceParallel::on}) / bytes({0, parts});
+    CAPTURE(share);
+    CHECK(share < (parts == 2 ? 0.9 : 0.7));
+  }
 }
 
 TEST_CASE("tensor groups of two in data groups of two") {

@@ -13,6 +13,9 @@ TEST_CASE("the flags of dlrun-train") {
   CHECK(parse_arguments({"--check", "--ranks", "8", "--tensor", "2", "--config=a"})->model().tensor.parts ==
         2);
   CHECK(parse_arguments({"--check", "--ranks", "8", "--pipeline", "4", "--config=a"})->ranks_of_model() == 4);
+  CHECK(parse_arguments({"--check", "--ranks", "2", "--tensor", "2", "--sequence", "--config=a"})
+            ->model()
+            .tensor.slices());
   CHECK(parse_arguments({"--check", "--config=a"})->ranks_of_model() == 1);
   CHECK(parse_arguments({"--version"})->action == Arguments::Action::version);
   CHECK(parse_arguments({"--help"})->action == Arguments::Action::help);
@@ -32,5 +35,6 @@ TEST_CASE("anything else is an error of usage") {
             .starts_with("--ranks: '0' is not a number of ranks"));
   CHECK(refusal({"--ranks", "8", "--config", "a"}).starts_with("--ranks goes with --check"));
   CHECK(refusal({"--tensor", "2", "--config", "a"}).starts_with("--tensor goes with --check"));
+  CHECK(refusal({"--sequence", "--config", "a"}).starts_with("--sequence goes with --check"));
   CHECK(refusal({"--chek"}) == "unknown argument '--chek'\n  hint: did you mean '--check'?");
 }

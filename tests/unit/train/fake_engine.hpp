@@ -16,6 +16,7 @@ namespace dlrun::test {
 
 class FakeEngine : public runtime::Engine,
                    private runtime::DeviceAccumulating,
+                   private runtime::ServedEngine,
                    protected runtime::DeviceReducing {
  public:
   FakeEngine(const runtime::InputShape& shape, std::int64_t batch)
@@ -103,6 +104,18 @@ class FakeEngine : public runtime::Engine,
   }
   void set_batch(Batch batch) override { which_ = batch; }
   runtime::DeviceReducing* reducing() override { return device_sum ? this : nullptr; }
+
+  runtime::ServedEngine* served() override { return this; }
+  Result<std::span<float>> weights() override { return std::span(weights_); }
+  Result<void> weights_changed() override { return {}; }
+  Result<void> read_state(std::size_t, std::size_t offset, std::span<float> out) const override {
+    std::copy_n(momentum_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    return {};
+  }
+  Result<void> write_state(std::size_t, std::size_t offset, std::span<const float> values) override {
+    std::copy(values.begin(), values.end(), momentum_.begin() + static_cast<std::ptrdiff_t>(offset));
+    return {};
+  }
 
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 

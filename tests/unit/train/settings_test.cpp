@@ -40,6 +40,18 @@ TEST_CASE("each setting that differs from the checkpoint's is one line, and a de
               "stop-at.accuracy: none in the checkpoint, 0.9 now"});
 }
 
+TEST_CASE("evaluations within epochs are a setting where ranks average for them") {
+  const auto of = [](const std::string& more) {
+    return settings_of(*read_train_spec(*yaml::parse(
+        "name: x\ntrain:\n  model: gpt2\n  data: {format: synthetic, context: 8, samples: 9}\n" + more,
+        "job.yaml")));
+  };
+  const std::string sync = "  sync: {every: 4}\n", often = "  evaluate: {every: 8steps}\n";
+  CHECK(changed_settings(of(sync), of(sync + often)) ==
+        Lines{"evaluate.every: none in the checkpoint, 8 steps now"});
+  CHECK(changed_settings(of(""), of(often)).empty());
+}
+
 TEST_CASE("a part of a global batch is no setting, the whole is") {
   CHECK(changes("  global-batch: 64\n", "  global-batch: 128\n  accumulate: 2\n") ==
         Lines{"accumulate: 1 in the checkpoint, 2 now", "global-batch: 64 in the checkpoint, 128 now"});

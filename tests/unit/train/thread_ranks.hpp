@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/comm/communicator.hpp"
+#include "tests/unit/comm/thread_link.hpp"
 
 namespace dlrun::test {
 
@@ -25,8 +26,13 @@ enum class Addition { by_rank, by_place };
 class ThreadWorld {
  public:
   explicit ThreadWorld(int size, Addition addition = Addition::by_rank)
-      : spans_(static_cast<std::size_t>(size)), size_(size), addition_(addition) {}
+      : spans_(static_cast<std::size_t>(size)),
+        size_(size),
+        addition_(addition),
+        post_(size, SendIsDone::at_once) {}
   int size() const { return size_; }
+  /// Messages of an order of their own.
+  Post& messages() { return post_; }
   Addition addition() const { return addition_; }
   /// That are complete.
   int collectives() {
@@ -71,11 +77,13 @@ class ThreadWorld {
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> mail_;
   int size_, arrived_ = 0, round_ = 0;
   Addition addition_;
+  Post post_;
 };
 
 class ThreadRank final : public runtime::Communicator {
  public:
-  ThreadRank(std::shared_ptr<ThreadWorld> world, int rank) : world_(std::move(world)), rank_(rank) {}
+  ThreadRank(std::shared_ptr<ThreadWorld> world, int rank)
+      : world_(std::move(world)), rank_(rank), link_(world_->messages(), rank) {}
   int rank() const override { return rank_; }
   int size() const override { return world_->size(); }
   std::string description() const override { return "threads"; }
@@ -137,6 +145,7 @@ class ThreadRank final : public runtime::Communicator {
     world_->take(from, rank_, data);
     return {};
   }
+  Result<void> exchange_start(Exchange exchange) override { return exchange(link_); }
   Result<std::unique_ptr<runtime::Communicator>> split(int color, int key) override {
     SplitRequest mine{color, key, rank_, world_};
     world_->collective(rank_, std::as_writable_bytes(std::span(&mine, 1)), make_groups);
@@ -225,6 +234,7 @@ class ThreadRank final : public runtime::Communicator {
 
   std::shared_ptr<ThreadWorld> world_;
   int rank_;
+  ThreadLink link_;
 };
 
 // Runs `body(rank's communicator)` on each rank of a world and joins them.

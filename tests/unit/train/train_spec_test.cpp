@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/train/gpu_decoder.hpp"
 #include "runtime/train/model_checks.hpp"
 #include "runtime/train/startup.hpp"
 
@@ -380,6 +381,7 @@ TEST_CASE("the optimizer's state is on all ranks, or in parts where the rest of 
   on_gpus("", first_of(2, 1), "no error");
   on_gpus(sharded + "  shards: 4\n", {}, "train.optimizer.state is sharded and train.shards is set");
   on_gpus("  shards: 4\n", first_of(2, 1), "parallel.tensor is above 1 and train.shards is set");
+  on_gpus("", first_of(2, 1, SequenceParallel::on), "job.yaml:5:11: parallel.sequence is on, which is not");
   on_gpus("", first_of(1, 2), "parallel.pipeline is above 1, which is not supported on GPUs so far");
   on_gpus(sharded, first_of(2, 1),
           "train.optimizer.state is sharded, which is not supported together on GPUs");
@@ -442,6 +444,30 @@ TEST_CASE("synthetic data and how pixels become numbers") {
   CHECK(spec->augmentation.flip);
   CHECK(refusal(model + "  data: {format: idx, dir: x, mean: [1, 2]}\n")
             .find("train.data.mean has 2 numbers for 1 channel") != std::string::npos);
+}
+
+TEST_CASE("images decoded by a GPU are cut out at random, and nothing more") {
+  const auto with = [](const std::string& keys) {
+    return "  model: resnet18\n  data: {format: images, dir: /d, size: 224, " + keys + "}\n";
+  };
+  const std::string right = with("augment: [random-resized-crop, flip], decode: nvjpeg, workers: 2");
+  const auto spec = read(right);
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  CHECK(spec->decoding.by == DecodeOptions::By::device);
+  CHECK(read(with("augment: [random-resized-crop]"))->decoding.by == DecodeOptions::By::processors);
+  for (const std::string other : {"crop: 2", "color-jitter: {hue: 0.1}"})
+    CHECK(refusal(with("augment: {random-resized-crop: true, " + other + "}, decode: nvjpeg"))
+              .find("train.data.decode is nvjpeg, which does not do crop and color-jitter") !=
+          std::string::npos);
+  CHECK(refusal(with("augment: [flip], decode: nvjpeg"))
+            .find("train.data.decode is nvjpeg, and train.data.augment has no random-resized-crop") !=
+        std::string::npos);
+  const auto on_cpu = check_model_settings(*read(right + "  device: cpu\n"), {});
+  REQUIRE_FALSE(on_cpu.has_value());
+  CHECK(
+      on_cpu.error().text() ==
+      "train.data.decode is nvjpeg, and this rank computes on the CPU\n  hint: set train.device to cuda, or "
+      "leave train.data.decode out");
 }
 
 TEST_CASE("communication in fewer steps: every and from, and what it does not go with") {

@@ -10,6 +10,7 @@
 #include "runtime/comm/elastic/elastic_world.hpp"
 #include "runtime/data/synthetic.hpp"
 #include "runtime/train/resume.hpp"
+#include "runtime/train/servers/parameter_server.hpp"
 #include "runtime/train/trainer.hpp"
 #include "tests/unit/checkpoint/support.hpp"
 #include "tests/unit/train/fake_engine.hpp"
@@ -34,6 +35,8 @@ struct Job {
   runtime::ElasticWorld* elastic_world = nullptr;
   std::optional<runtime::ElasticWorld::Joined> entered = {};
   std::function<Result<void>()> connect_devices;
+  int servers = 0;          // ranks of their own, besides the world
+  Environment environment;  // of all ranks
 
   struct Outcome {
     Result<runtime::Ending> ending;
@@ -43,6 +46,7 @@ struct Job {
     double epoch_loss = 0, samples = 0;  // of the last epoch; of all
     int collectives = 0;
     std::vector<std::uint64_t> steps_seen = {};
+    std::uint32_t most_lead = 0;  // over the slowest, where servers allow one
   };
 
   Job() {
@@ -55,12 +59,21 @@ struct Job {
 
   std::vector<Outcome> run() {
     std::vector<Outcome> out(static_cast<std::size_t>(world), Outcome{runtime::Ending::stopped, {}, {}, {}});
-    on_ranks(world,
-             [&](runtime::Communicator& comm) { rank(comm, out[static_cast<std::size_t>(comm.rank())]); });
+    on_ranks(world + servers, [&](runtime::Communicator& comm) {
+      if (servers == 0) return rank(comm, out[static_cast<std::size_t>(comm.rank())]);
+      const auto group = *comm.split(comm.rank() < world ? 0 : 1, comm.rank());
+      if (comm.rank() < world) return rank(*group, out[static_cast<std::size_t>(comm.rank())], &comm);
+      REQUIRE(comm.exchange_start([&](runtime::Transport& link) {
+                    return runtime::serve_parameters(link, {world, servers}, spec.optimizer.optimizer,
+                                                     spec.allreduce.dtype);
+                  })
+                  .has_value());
+    });
     return out;
   }
 
-  void rank(runtime::Communicator& comm, Outcome& out) {
+  // `with_servers`: the ranks and their servers, where there are any.
+  void rank(runtime::Communicator& comm, Outcome& out, runtime::Communicator* with_servers = nullptr) {
     FakeEngine engine(small_shape, spec.batch);
     engine.poison_after = poison_after;
     engine.computes_on_a_device = computes_on_a_device;
@@ -82,7 +95,12 @@ struct Job {
     const runtime::Resumed start = *runtime::resume(engine, comm, chosen ? &*chosen : nullptr);
     runtime::Trainer* running = nullptr;
     static_cast<ThreadRank&>(comm).elastic_world = elastic_world;
-    runtime::GradientExchange gradients = *runtime::GradientExchange::make(spec, engine, comm, shards);
+    std::unique_ptr<runtime::ServerClient> client;
+    if (with_servers != nullptr)
+      client = *runtime::ServerClient::make(spec, engine, {*with_servers, comm}, environment);
+    if (client && checkpoints) checkpoints->set_before_save([&] { return client->read_state(); });
+    runtime::GradientExchange gradients =
+        *runtime::GradientExchange::make(spec, engine, comm, shards, {.servers = client.get()});
     if (connect_devices) gradients.set_connect_devices(connect_devices);
     runtime::Trainer trainer({.spec = spec,
                               .engine = engine,
@@ -103,6 +121,9 @@ struct Job {
     running = &trainer;
     out.ending = spec.benchmark ? trainer.run_benchmark(*spec.benchmark) : trainer.run();
     out.position = trainer.position();
+    if (client) out.most_lead = client->most_lead();
+    if (client && comm.rank() == 0) REQUIRE(client->read_state().has_value());
+    if (client) REQUIRE(client->finish().has_value());
     out.weights.resize(160);
     out.momentum.resize(160);
     REQUIRE(engine.read_tensor(0, out.weights).has_value());

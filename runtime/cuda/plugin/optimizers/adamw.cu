@@ -7,7 +7,7 @@ namespace dlrun::cuda {
 void update_by_adamw(Device& device, std::int64_t count, const float* factors) {
   const auto by = runtime::named_factors<runtime::AdamwFactors>(factors);
   float *values = device.values, *exp_avg = device.state[0], *exp_avg_sq = device.state[1];
-  const float* gradients = device.gradients;
+  const Gradients gradients(device);
   Bf16* copies = device.copies;
   const Decay decay{by.decay, device.exempt};
   for_each(device.stream, count, [=] __device__(std::int64_t i) {

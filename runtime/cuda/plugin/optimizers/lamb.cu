@@ -7,7 +7,7 @@ namespace dlrun::cuda {
 void update_by_lamb(Device& device, std::int64_t, const float* factors) {
   const auto by = runtime::named_factors<runtime::LambFactors>(factors);
   float *values = device.values, *exp_avg = device.state[0], *exp_avg_sq = device.state[1];
-  const float* gradients = device.gradients;
+  const Gradients gradients(device);
   Bf16* copies = device.copies;
   const auto direction = [=] __device__(std::size_t i, const DlrunCudaTensor& tensor) {
     runtime::LambFactors mine = by;

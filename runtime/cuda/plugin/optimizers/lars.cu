@@ -7,7 +7,7 @@ namespace dlrun::cuda {
 void update_by_lars(Device& device, std::int64_t, const float* factors) {
   const auto by = runtime::named_factors<runtime::LarsFactors>(factors);
   float *values = device.values, *momentum = device.state[0];
-  const float* gradients = device.gradients;
+  const Gradients gradients(device);
   Bf16* copies = device.copies;
   update_by_tensors(
       device,

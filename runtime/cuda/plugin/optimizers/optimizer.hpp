@@ -11,6 +11,22 @@ namespace dlrun::cuda {
 using UpdateFunction = void (*)(Device& device, std::int64_t count, const float* factors);
 
 #ifdef __CUDACC__
+// The arena's gradients, as the limit of their norm leaves them: they are read once.
+class Gradients {
+ public:
+  explicit Gradients(const Device& device) : from_(device.gradients), clip_(device.clip) {}
+  template <class Index>
+  __device__ float operator[](Index i) const {
+    const float gradient = from_[i];
+    if (clip_ == nullptr || *clip_ >= 1) return gradient;
+    return static_cast<float>(gradient * *clip_);
+  }
+
+ private:
+  const float* from_;
+  const double* clip_;
+};
+
 // The step's weight decay, but for parameters that have none.
 struct Decay {
   float of_step;

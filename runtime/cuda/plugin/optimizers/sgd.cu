@@ -7,7 +7,7 @@ namespace dlrun::cuda {
 void update_by_sgd(Device& device, std::int64_t count, const float* factors) {
   const auto by = runtime::named_factors<runtime::SgdFactors>(factors);
   float *values = device.values, *velocities = device.state[0];
-  const float* gradients = device.gradients;
+  const Gradients gradients(device);
   Bf16* copies = device.copies;
   const Decay decay{by.decay, device.exempt};
   for_each(device.stream, count, [=] __device__(std::int64_t i) {
