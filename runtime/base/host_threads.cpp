@@ -24,8 +24,7 @@ void on_all_processors(std::size_t count, std::size_t grain,
   helpers.reserve(parts);
   std::size_t part = 1;
   try {
-    for (; part < parts; ++part)
-      helpers.emplace_back(body, count * part / parts, count * (part + 1) / parts);
+    for (; part < parts; ++part) helpers.emplace_back(body, count * part / parts, count * (part + 1) / parts);
   } catch (const std::system_error&) {  // as many threads as there may be: the rest is done here
   }
   body(0, count / parts);

@@ -89,7 +89,7 @@ TEST_CASE("biases and positions are added by one rank of a group, and columns' b
   }
 }
 
-TEST_CASE("dropout behind a divided layer is told which part of the features it has, and other dropout none") {
+TEST_CASE("dropout behind a divided layer is told its part of the features, and other dropout none") {
   for (const int part : {0, 1}) {
     const CudaPlan flat = part_of(fully_connected_model(), part, 2);
     std::vector<std::pair<std::int64_t, std::int64_t>> seen;
