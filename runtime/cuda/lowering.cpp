@@ -114,6 +114,7 @@ class Lowering {
     const NodePart& part = *node.part;
     const bool is_table = part.form == SplitForm::vocabulary;
     if (part.part > 0 && (is_table || part.form == SplitForm::rows)) flat.facts |= DLRUN_CUDA_LEAVES_TERMS;
+    if (part.form == SplitForm::follows) flat.parts = part.parts, flat.part = part.part;
     if (!is_table) return;
     const std::optional<TensorPart> table = parameters_of(graph_, node).front().of;
     flat.parts = part.parts;

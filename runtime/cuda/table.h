@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 13u
+#define DLRUN_CUDA_TABLE_VERSION 14u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 // Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
@@ -91,9 +91,10 @@ struct DlrunCudaNode {
   size_t weight, bias, running_mean, running_variance;
   enum DlrunCudaLearning learning;
   uint64_t needs_gradient;  // 1: the gradient of the output is wanted
-  // Of a table whose rows a tensor group divides: into how many parts, the first row here, and the rows of
-  // all parts. Else 1 part.
-  int64_t parts, first_token, tokens;
+  // Of a table whose rows, or of a value whose features a tensor group divides: into how many parts. Else 1.
+  int64_t parts;
+  int64_t part;                 // of the features, where they are divided: the number of this one
+  int64_t first_token, tokens;  // of a divided table: the first row here, and the rows of all parts
 };
 
 // A slice of the arena of gradients that is final once backward of `node` is done.

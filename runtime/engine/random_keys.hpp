@@ -15,7 +15,7 @@ struct DropoutRule {
   float probability;
 };
 
-// `layer`: how many dropout layers the model has before this one.
+// `layer`: how many operators of the model draw a mask before this one (graph/roles.hpp).
 DropoutRule dropout_rule(const EngineOptions& options, std::size_t layer, std::uint64_t step,
                          float probability);
 

@@ -71,6 +71,20 @@ const std::vector<Case>& sequence_cases() {
            return g.add(x, g.dropout(g.linear("inner", x, {.outputs = 24}), 0.25F));
          });
        }},
+      {"dropout of the features that a rank of a tensor group has", small,
+       [](const InputShape& in) -> Result<Graph> {
+         Graph out = TRY(language_of(in, 24, [](GraphBuilder& g, Value x) {
+           return g.add(x, g.dropout(g.linear("inner", x, {.outputs = 24}), 0.25F));
+         }));
+         for (Node& node : out.nodes)
+           if (std::holds_alternative<op::Dropout>(node.operation))
+             node.part = NodePart{.form = SplitForm::follows,
+                                  .part = 1,
+                                  .parts = 3,
+                                  .whole = node.operation,
+                                  .from = node.shape};
+         return out;
+       }},
       {"attention", small,
        [](const InputShape& in) {
          return language_of(in, 32, [](GraphBuilder& g, Value x) {

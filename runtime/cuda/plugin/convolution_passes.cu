@@ -30,7 +30,10 @@ const float& prior(Passes::Into into) {
 
 // Which passes there are, for the table of what was found.
 std::string prepared(const Passes::Arrays& arrays) {
-  return std::string(arrays.forward() ? " forward" : "") + (arrays.weights() ? " weights" : "") +
+  return std::string(arrays.forward() ? " forward" : "") +
+         (!arrays.weights()                            ? ""
+          : arrays.weights_into == Passes::Into::fresh ? " weights"
+                                                       : " weights to a sum") +
          (!arrays.data()                       ? ""
           : arrays.into == Passes::Into::fresh ? " data"
                                                : " data to a sum");

@@ -6,13 +6,23 @@
 namespace dlrun::cuda {
 namespace {
 
+// The number that an element has in the whole value, of which a tensor group may divide the features.
+struct Numbers {
+  std::int64_t features, part, parts;
+
+  __device__ std::uint32_t of(std::int64_t i) const {
+    if (parts == 1) return static_cast<std::uint32_t>(i);
+    return static_cast<std::uint32_t>((i / features * parts + part) * features + i % features);
+  }
+};
+
 template <class T>
-void draw(Device& device, T* to, const T* from, std::int64_t count, const std::uint64_t* key_at,
-          float probability, bool adds) {
+void draw(Device& device, T* to, const T* from, std::int64_t count, Numbers numbers,
+          const std::uint64_t* key_at, float probability, bool adds) {
   const std::uint32_t bound = dies_below(probability);
   const float scale = 1.0F / (1.0F - probability);
   for_each(device.stream, count, [=] __device__(std::int64_t i) {
-    const std::uint32_t bits = random_bits(static_cast<std::uint32_t>(i), *key_at);
+    const std::uint32_t bits = random_bits(numbers.of(i), *key_at);
     const float kept = bits >= bound ? number(from[i]) * scale : 0.0F;
     put(to[i], (adds ? number(to[i]) : 0.0F) + kept);
   });
@@ -39,10 +49,11 @@ class Dropout final : public Operator {
  private:
   void map(Device& device, void* to, const void* from, std::int64_t count, bool adds) const {
     const std::uint64_t* key = device.keys + node_.rng_key;
-    if (device.half())
-      draw(device, static_cast<Bf16*>(to), static_cast<const Bf16*>(from), count, key, probability_, adds);
-    else
-      draw(device, static_cast<float*>(to), static_cast<const float*>(from), count, key, probability_, adds);
+    const Numbers numbers{node_.channels, node_.part, node_.parts};
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      draw(device, static_cast<T*>(to), static_cast<const T*>(from), count, numbers, key, probability_, adds);
+    });
   }
   DlrunCudaNode node_;
   std::size_t out_;

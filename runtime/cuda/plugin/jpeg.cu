@@ -99,6 +99,9 @@ class Layout {
 JpegDecoder::JpegDecoder(const DlrunNvjpegCalls& calls, int device, std::int64_t channels)
     : calls_(calls), device_(device), channels_(static_cast<int>(channels)) {
   check(cudaSetDevice(device), "choosing the GPU");
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
+  check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, least), "a stream");
   const auto checked = [this](int status, const char* what) {
     if (status == 0) return;
     release();
@@ -109,9 +112,6 @@ JpegDecoder::JpegDecoder(const DlrunNvjpegCalls& calls, int device, std::int64_t
   checked(calls_.create(DLRUN_NVJPEG_BACKEND_HARDWARE, nullptr, nullptr, 0, &handle_), "starting nvJPEG");
   checked(calls_.create_state(handle_, &state_), "a state of nvJPEG");
   checked(calls_.create_stream(handle_, &header_), "a header of nvJPEG");
-  int least = 0, greatest = 0;
-  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
-  check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, least), "a stream");
 }
 
 JpegDecoder::~JpegDecoder() {
@@ -150,8 +150,16 @@ void JpegDecoder::decode(DlrunCudaJpeg* images, std::size_t count) {
 }
 
 // Where a batch fails, each of its images is tried alone: what becomes of one does not depend on the others.
+// nvJPEG may still read files when scaling fails.
 void JpegDecoder::decode_together(const Images& images) {
-  if (decode_pixels(images)) return scale(images);
+  if (decode_pixels(images)) {
+    try {
+      return scale(images);
+    } catch (...) {
+      cudaStreamSynchronize(stream_);
+      throw;
+    }
+  }
   if (images.size() == 1) return;
   for (DlrunCudaJpeg* image : images) decode_together({image});
 }

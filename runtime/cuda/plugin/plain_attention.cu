@@ -1,7 +1,6 @@
 // Attention by kernels of our own, in f32 arithmetic, for what cuDNN has not: f32, odd widths, and dropout by
-// the CPU's mask. A warp has
-// a query (or, for the gradients of keys and values, a key); its block's warps share tiles of 32 partners in
-// shared memory, one a lane. Sums have a fixed order.
+// the CPU's mask. A warp has a query (or, for the gradients of keys and values, a key); its block's warps
+// share tiles of 32 partners in shared memory, one a lane. Sums have a fixed order.
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/cuda/plugin/attention.hpp"
 #include "runtime/cuda/plugin/random_bits.hpp"

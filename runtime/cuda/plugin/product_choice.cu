@@ -70,7 +70,12 @@ class Trial {
   float time(const cublasLtMatmulAlgo_t& form) const {
     return milliseconds_of(device_.stream, [&] { check(run(form), "a product"); });
   }
-  void* zeros(std::size_t bytes) { return memory_.device(bytes, "a trial of a product"); }
+  // Memory is cleared on a stream for which device.stream does not wait.
+  void* zeros(std::size_t bytes) {
+    void* const made = memory_.device(bytes, "a trial of a product");
+    check(cudaStreamSynchronize(nullptr), "clearing memory");
+    return made;
+  }
   void* filled(std::int64_t count) {
     void* const made = zeros(static_cast<std::size_t>(count) * device_.size());
     by_type(device_, [&](auto zero) { fill(device_, static_cast<decltype(zero)*>(made), count); });

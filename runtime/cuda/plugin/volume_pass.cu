@@ -8,6 +8,13 @@ constexpr std::size_t kEngines = 8;  // as many as are timed
 // An engine that needs more workspace is taken where it needs less than this share of the time.
 constexpr float kClearly = 0.95F;
 
+// Memory is cleared on another stream.
+void make_room(Stream& stream, Memory& memory, std::size_t workspace, std::size_t filters) {
+  stream.workspace = memory.device(workspace, "timing convolutions");
+  stream.planes = memory.device(filters, "timing convolutions");
+  check(cudaStreamSynchronize(nullptr), "clearing memory");
+}
+
 // NDHWC with so many channels, as cuDNN counts axes: channels second.
 DnnGraph::Shape channels_last(std::int64_t batch, std::int64_t channels, std::int64_t depth,
                               std::int64_t height, std::int64_t width) {
@@ -53,8 +60,12 @@ bool VolumePass::choose(const Device& device, const Stream& on, const Arrays& ar
     graph_.choose(engine);
     Memory scratch;
     Stream stream = on;
-    stream.workspace = scratch.device(graph_.workspace_bytes(), "timing convolutions");
-    stream.planes = scratch.device(filter_bytes(), "timing convolutions");
+    try {
+      make_room(stream, scratch, graph_.workspace_bytes(), filter_bytes());
+    } catch (const Failure&) {
+      if (device.by_shape) throw;  // every rank is to take the same
+      continue;                    // others need less
+    }
     if (try_run(stream, arrays) != CUDNN_STATUS_SUCCESS) continue;
     if (cudaStreamSynchronize(stream.stream) != cudaSuccess)
       throw Failure(name_ + " failed while it was tried");

@@ -70,7 +70,8 @@ std::optional<JpegHeader> plain_jpeg_header(Bytes file) {
     const Bytes content = file.subspan(at + 4, length - 2);
     if (marker == kExif && is_turned(content)) return std::nullopt;
     if (marker == kAdobe && is_untransformed(content)) return std::nullopt;
-    if (marker == kBaseline && !(out = header_of_frame(content))) return std::nullopt;
+    // Two frames: a decoder may take the size of either.
+    if (marker == kBaseline && (out || !(out = header_of_frame(content)))) return std::nullopt;
     at += 2 + length;
   }
   return std::nullopt;

@@ -108,6 +108,11 @@ TEST_CASE("any other file is left to the host") {
     torn.shrink_to_fit();
     (void)plain_jpeg_header(bytes_of(torn));  // reads nothing behind the file
   }
+  const std::size_t frame = whole.find("\xff\xc0"), length = 2 + 8 + 3 * 3;  // of the marker and what it has
+  REQUIRE(frame != std::string::npos);
+  std::string twice = whole;
+  twice.insert(frame, whole.substr(frame, length));
+  CHECK_FALSE(plain_jpeg_header(bytes_of(twice)));
   CHECK_FALSE(plain_jpeg_header(
       bytes_of(png_of<std::uint8_t>(4, 4, PNG_FORMAT_GRAY, std::vector<std::uint8_t>(16, 7)))));
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -84,6 +86,16 @@ TEST_CASE("biases and positions are added by one rank of a group, and columns' b
       CHECK(node->tokens == 41);
       CHECK(node->first_token == (part == 0 ? 0 : 21));
     }
+  }
+}
+
+TEST_CASE("dropout behind a divided layer is told its part of the features, and other dropout none") {
+  for (const int part : {0, 1}) {
+    const CudaPlan flat = part_of(fully_connected_model(), part, 2);
+    std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+    for (const DlrunCudaNode& node : flat.nodes)
+      if (is(node, "dropout")) seen.emplace_back(node.part, node.parts);
+    CHECK(seen == std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1}, {part, 2}});
   }
 }
 

@@ -29,10 +29,12 @@ TEST_CASE("with slices of the positions between divided layers, too") {
   constexpr auto kOn = SequenceParallel::on;
   check_equal(gpt_like(), {.tensor = 2, .sequence = kOn});
   check_equal(gpt_like(39), {.tensor = 4, .sequence = kOn});
-  check_equal(gpt_like(40, ", tied: false, dropout: 0.1"), {.tensor = 2, .sequence = kOn});
+  check_equal(gpt_like(40, ", tied: false, dropout: 0.1, attention-dropout: 0.2"),
+              {.tensor = 2, .sequence = kOn});
   check_equal(llama_like(), {.tensor = 2, .data = 2, .accumulate = 2, .sequence = kOn});
   check_equal(gpt_like(39), {.tensor = 2, .data = 2, .state = OptimizerState::sharded, .sequence = kOn});
-  check_equal(gpt_like(40, ", dropout: 0.1"), {.tensor = 2, .pipeline = 2, .accumulate = 3, .sequence = kOn});
+  check_equal(gpt_like(40, ", dropout: 0.1, attention-dropout: 0.2"),
+              {.tensor = 2, .pipeline = 2, .accumulate = 3, .sequence = kOn});
   const Graph undivided_layers = graph_of(
       "loss: vocabulary\nlayers: [{embedding: 16}, {linear: 16}, gelu, {dropout: 0.2}, {linear: 32, split: "
       "columns}, gelu, {linear: 16, split: rows}, layer-norm]",
