@@ -125,8 +125,11 @@ Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
 
 Result<void> check_model_settings(const TrainSpec& spec, const ModelRank& rank) {
   if (spec.device == TrainSpec::Device::cuda) TRY(check_gpu_settings(spec, rank));
-  if (spec.device == TrainSpec::Device::cpu && spec.decoding.by == DecodeOptions::By::device)
-    return fail(needs_gpu());
+  if (spec.device == TrainSpec::Device::cpu && spec.decoding.by == DecodeOptions::By::device) {
+    Error error = needs_gpu();
+    error.where = spec.place_of("data.decode");
+    return fail(std::move(error));
+  }
   if (!rank.tensor.alone()) TRY(check_tensor_settings(spec));
   TRY(check_cuts(spec, rank.stage));
   return rank.stage.alone() ? Result<void>{} : check_pipeline_settings(spec);

@@ -112,6 +112,8 @@ Settings settings_of(const TrainSpec& spec) {
   if (spec.sync)
     out["evaluate.every"] = spec.evaluate ? counted(spec.evaluate->every, "step") : std::string("none");
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
+  out["parameter-server.staleness"] =
+      fmt::format("{}", spec.parameter_server ? spec.parameter_server->staleness : 0);
   out["data.mean"] = text_of(spec.conversion.mean);
   out["data.std"] = text_of(spec.conversion.std_dev);
   if (spec.data.source && spec.data.source->holds_numbers()) {

@@ -1,6 +1,6 @@
-// Forgets an outer launcher: a rank started under mpirun, srun or hydra inherits addresses of servers that do
-// not know it. A rank's own place in its scheduler's variables is in the plan. What a user sets by hand to
-// tune an MPI (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
+// Forgets an outer launcher: a rank started under mpirun, srun, hydra or by a rank of dlrun inherits
+// addresses of servers that do not know it. A rank's own place in its scheduler's variables is in the plan.
+// What a user sets by hand to tune an MPI (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
 #include "src/agent/launcher_variables.hpp"
 
 #include <array>
@@ -18,7 +18,16 @@ constexpr std::array<std::string_view, 14> prefixes = {
     "PRTE_",     "PALS_",
 };
 
-constexpr std::array<std::string_view, 12> names = {
+constexpr std::array<std::string_view, 20> names = {
+    // Of a rank of dlrun: those that not every job sets anew.
+    "DLRUN_DATA_RANK",
+    "DLRUN_DATA_SIZE",
+    "DLRUN_PIPELINE_RANK",
+    "DLRUN_PIPELINE_SIZE",
+    "DLRUN_SEQUENCE_PARALLEL",
+    "DLRUN_SERVERS",
+    "DLRUN_TENSOR_RANK",
+    "DLRUN_TENSOR_SIZE",
     "MPI_LOCALNRANKS",
     "MPI_LOCALRANKID",
     "MPIEXEC_HOSTNAME",

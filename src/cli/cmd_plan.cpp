@@ -9,6 +9,7 @@
 #include "src/plan/node_inventory.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/plan_text.hpp"
+#include "src/plan/roles.hpp"
 #include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/run/checks.hpp"
@@ -78,7 +79,7 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
   std::map<std::string, int> roles;
   for (const plan::RankPlan& rank : job.plan.ranks) ++roles[rank.role];
   for (const auto& [name, count] : roles)
-    if (!job.adapter.roles.empty() && plan::place_of(job.spec, "roles." + name).empty())
+    if (!plan::has_workers_alone(job.spec, job.adapter) && plan::place_of(job.spec, "roles." + name).empty())
       out.push_back({"roles." + name + ".count", std::to_string(count), "framework " + job.adapter.name});
   if (const std::string tuned = tuned_threads(job); !tuned.empty())
     out.push_back(

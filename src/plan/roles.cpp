@@ -106,8 +106,8 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
   return out;
 }
 
-// A framework whose other roles are there on request only: a job that names none has workers, as a framework
-// without roles.
+}  // namespace
+
 bool has_workers_alone(const JobSpec& spec, const Adapter& adapter) {
   return spec.roles.empty() &&
          std::all_of(adapter.roles.begin(), adapter.roles.end(), [](const RoleKind& kind) {
@@ -115,8 +115,6 @@ bool has_workers_alone(const JobSpec& spec, const Adapter& adapter) {
                                        : kind.fallback == RoleDefault::absent;
          });
 }
-
-}  // namespace
 
 Result<std::vector<RoleKind>> read_role_kinds(const yaml::Node& node, const std::string& path) {
   const yaml::Fields fields = TRY(yaml::Fields::of(node, path));

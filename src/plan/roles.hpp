@@ -62,6 +62,10 @@ struct Role {
   std::string where;            // what errors call its place
 };
 
+// Whether the job has workers as with a framework without roles: it names no role, and those of its framework
+// besides workers are there on request only.
+bool has_workers_alone(const JobSpec& spec, const Adapter& adapter);
+
 // The roles of the job, in order. A framework without roles has one, "worker".
 Result<std::vector<Role>> roles_of_job(const JobSpec& spec, const Adapter& adapter);
 

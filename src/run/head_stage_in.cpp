@@ -47,10 +47,12 @@ void Head::on(AgentState& agent, const from_agent::StageSources& found) {
   if (agent.node != stage->lead())
     return refuse(agent, "message 'stage_sources' of a node that does not lead");
   const bool joins = joining_.find(agent.node) != nullptr;
-  if (joins && found.sources != stage->sources())
-    return give_up_joining(agent.node, {.kind = ErrorKind::input,
-                                        .what = "what the job stages has changed since the others copied it",
-                                        .hint = "stage only files that nothing writes to"});
+  if (found.sources != stage->sources() && (joins || stage->any_is_staged())) {
+    const Error changed{.kind = ErrorKind::input,
+                        .what = "what the job stages has changed since the others copied it",
+                        .hint = "stage only files that nothing writes to"};
+    return joins ? give_up_joining(agent.node, changed) : fail_node(agent, ExitCode::input, changed.text());
+  }
   if (auto taken = stage->surveyed(found.sources); !taken) return refuse(agent, taken.error().what);
   if (joins) return send_chain(*stage);
   send(present(stage->waiting()), to_agent::StageIn{settings_.relay_token, found.sources});

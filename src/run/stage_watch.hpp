@@ -27,6 +27,8 @@ class StageWatch {
   /// Where the leading node lacks something that others have surveyed: it reads it, and must know what.
   bool needs_survey() const { return all_told() && !lead_surveyed_ && !needs_.at(lead_).items.empty(); }
   const Json& sources() const { return sources_; }
+  /// A node has copied them, which another one that begins anew is to find, too.
+  bool any_is_staged() const { return !done_.empty(); }
   bool has(NodeIndex node) const { return hosts_.contains(node.get()); }
   /// It surveys and reads the sources.
   NodeIndex lead() const { return NodeIndex(lead_); }

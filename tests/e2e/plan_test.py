@@ -54,6 +54,7 @@ class Plan(support.Case):
         self.write("good.yaml", TRAIN)
         self.write("bad.yaml", TRAIN.replace("epochs", "epocs"))
         self.assertEqual(self.plan("good.yaml")[0], 0)
+        self.assertNotIn("roles.", self.plan("--explain", "good.yaml")[1])
         before = set(glob.glob(os.path.join(tempfile.gettempdir(), "dlrun-plan-*")))
         code, out, err = self.plan("bad.yaml", "--json")
         self.assertEqual(code, 65)

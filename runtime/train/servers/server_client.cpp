@@ -162,7 +162,7 @@ Result<void> ServerClient::begin_step(Transport& link) {
   if (node_) {
     std::array<float, kSliceAlignment> asks{wants_barrier_ ? 1.0F : 0.0F};
     node_->add(asks);
-    wants_barrier_ = asks[0] > 0;
+    wants_barrier_ = sends() && asks[0] > 0;
   }
   return sends() ? order(link, Order::Kind::gradients) : Result<void>{};
 }

@@ -21,15 +21,15 @@ Result<void> StaleServer::run() {
   for (;;) {
     std::vector<Sender*> coming;
     std::vector<Transport::Ticket> tickets;
-    for (Sender& sender : all_)
-      if (sender.at == Sender::At::order || sender.at == Sender::At::numbers) {
-        coming.push_back(&sender);
-        tickets.push_back(sender.next);
-      }
+    for (Sender& sender : all_) {
+      if (first_may_ask_ && &sender != &all_.front()) break;
+      if (sender.at != Sender::At::order && sender.at != Sender::At::numbers) continue;
+      coming.push_back(&sender);
+      tickets.push_back(sender.next);
+    }
     if (tickets.empty()) break;  // all have ended: who waits, waits for another's step
     TRY(take(*coming[TRY(link_.wait_any(tickets))]));
-    for (Sender& sender : all_)
-      if (sender.at == Sender::At::waits && may_go_on(sender)) TRY(answer(sender));
+    TRY(answer_all());
   }
   for (Sender& sender : all_) TRY(link_.wait_for(sender.sent));
   return {};
@@ -46,6 +46,7 @@ Result<void> StaleServer::take(Sender& sender) {
 }
 
 Result<void> StaleServer::take_order(Sender& sender) {
+  if (sender.order.kind != Order::Kind::state) first_may_ask_ = false;
   switch (sender.order.kind) {
     case Order::Kind::end:
       sender.at = Sender::At::ended;
@@ -101,10 +102,20 @@ std::uint64_t StaleServer::slowest() const {
   return out;
 }
 
-// Who fetches at a barrier has finished as many steps as all others.
-bool StaleServer::may_go_on(const Sender& sender) const {
-  const std::uint64_t bound = sender.order.kind == Order::Kind::fetch ? 0 : senders_.staleness;
-  return slowest() + bound >= sender.finished;
+bool StaleServer::fetches(const Sender& sender) {
+  return sender.at == Sender::At::waits && sender.order.kind == Order::Kind::fetch;
+}
+
+// Those at a barrier go on together: who was let go alone could begin a step before another one has fetched.
+Result<void> StaleServer::answer_all() {
+  const bool at_barrier = std::all_of(all_.begin(), all_.end(), fetches);
+  for (Sender& sender : all_) {
+    if (sender.at != Sender::At::waits) continue;
+    const bool goes_on = fetches(sender) ? at_barrier : slowest() + senders_.staleness >= sender.finished;
+    if (goes_on) TRY(answer(sender));
+  }
+  if (at_barrier) first_may_ask_ = true;
+  return {};
 }
 
 // From a copy: the weights change while it is under way.

@@ -31,7 +31,8 @@ class StaleServer {
   Result<void> take_order(Sender& sender);
   Result<void> take_gradients(Sender& sender);
   void update(const Sender& sender);
-  bool may_go_on(const Sender& sender) const;
+  static bool fetches(const Sender& sender);
+  Result<void> answer_all();
   std::uint64_t slowest() const;
   Result<void> answer(Sender& sender);
 
@@ -43,6 +44,9 @@ class StaleServer {
   bool counts_updates_ = false;
   std::uint64_t barrier_after_ = 0;
   std::uint32_t most_lead_ = 0;
+  // Behind a barrier, until the first sender's next step: the state that it may ask for belongs to the
+  // weights that it has, so nobody else's step comes before that.
+  bool first_may_ask_ = false;
 };
 
 }  // namespace dlrun::runtime

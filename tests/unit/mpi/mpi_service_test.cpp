@@ -17,8 +17,8 @@ TEST_CASE("an outer launcher's variables go, the user's tuning stays") {
   Environment environment = Environment::from_entries(
       {"PMI_FD=5", "PMI_RANK=0", "PMI_SIZE=2", "PMIX_NAMESPACE=x", "PMIX_SERVER_URI41=y",
        "OMPI_COMM_WORLD_SIZE=2", "OMPI_MCA_ess=singleton", "OMPI_MCA_orte_local_daemon_uri=z",
-       "HYDI_CONTROL_FD=7", "MPI_LOCALNRANKS=2", "OMPI_MCA_btl=tcp,self", "UCX_TLS=tcp",
-       "MPIR_CVAR_DEBUG_SUMMARY=1", "SLURM_JOB_ID=3", "PATH=/bin"});
+       "HYDI_CONTROL_FD=7", "MPI_LOCALNRANKS=2", "DLRUN_SERVERS=2", "DLRUN_TENSOR_SIZE=4",
+       "OMPI_MCA_btl=tcp,self", "UCX_TLS=tcp", "MPIR_CVAR_DEBUG_SUMMARY=1", "SLURM_JOB_ID=3", "PATH=/bin"});
   scrub_launcher_variables(environment);
   CHECK(environment ==
         Environment::from_entries({"OMPI_MCA_btl=tcp,self", "UCX_TLS=tcp", "MPIR_CVAR_DEBUG_SUMMARY=1",

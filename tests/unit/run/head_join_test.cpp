@@ -419,6 +419,19 @@ TEST_CASE("two nodes are lost while files are staged, one of them while it drops
   CHECK(world.sent<to::StageChain>(1).back().previous == NodeIndex(0));
 }
 
+TEST_CASE("files that change between what one node has staged and another begins anew fail the run") {
+  World world(staging_plan(), {.launcher = "ssh", .hosts = {"n1", "n2", "n3"}});
+  world.arrive();
+  world.say(0, from::StageSources{kStaged});
+  tell_needs(world, {0, 1, 2});
+  world.say(0, from::Staged{});
+  world.close(1, "connection reset");
+  world.say(2, from::StageDropped{});
+  world.say(2, from::StageSources{Json::array({{{"fingerprint", "cd"}, {"bytes", 3}}})});
+  CHECK(world.sent<to::StageIn>(2).size() == 1);
+  CHECK(world.recorded("node_failed").back()["code"] == 65);
+}
+
 TEST_CASE("a node that joins a job that stages files copies them itself, if they are the same") {
   World world(staging_plan(), {.launcher = "ssh", .hosts = {"n1", "n2", "n3", "n4"}});
   train_staged(world);

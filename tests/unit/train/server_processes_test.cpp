@@ -45,6 +45,10 @@ class Sender {
     answer = *receive_one<Answer>(link_, server_);
     return static_cast<int>(-*receive_one<float>(link_, server_));
   }
+  float momentum() {
+    order(Order::Kind::state);
+    return *receive_one<float>(link_, server_);
+  }
   template <class Struct>
   void send(const Struct& one) {
     REQUIRE(send_now(link_, message_of(one), server_).has_value());
@@ -57,11 +61,12 @@ class Sender {
 };
 
 // Two senders in the hand of one thread, and their server.
-void with_stale_server(std::uint32_t staleness, const std::function<void(Sender&, Sender&)>& body) {
+void with_stale_server(std::uint32_t staleness, const std::function<void(Sender&, Sender&)>& body,
+                       double momentum = 0) {
   Post post(3, SendIsDone::at_once);
   std::thread server([&] {
     ThreadLink link(post, 2);
-    REQUIRE(serve_parameters(link, {2, 1}, momentum_sgd(0), CommDtype::f32).has_value());
+    REQUIRE(serve_parameters(link, {2, 1}, momentum_sgd(momentum), CommDtype::f32).has_value());
   });
   ThreadLink first(post, 0), second(post, 1);
   Sender fast(first, 2), slow(second, 2);
@@ -177,6 +182,22 @@ TEST_CASE("a barrier that one asks for is behind the same step of all, and then 
     CHECK(fast.updates() == 8);
     CHECK(slow.updates() == 8);
   });
+}
+
+TEST_CASE(
+    "the state that is asked for behind a barrier is that of the barrier, however early another one goes "
+    "on") {
+  const auto body = [](Sender& first, Sender& other) {
+    for (Sender* const sender : {&first, &other}) sender->step();
+    for (Sender* const sender : {&first, &other}) sender->updates();
+    for (Sender* const sender : {&first, &other}) sender->order(Order::Kind::fetch);
+    for (Sender* const sender : {&first, &other}) sender->updates();
+    other.step();
+    CHECK(first.momentum() == 1.5F);  // of two updates
+    first.step();
+    for (Sender* const sender : {&first, &other}) sender->updates();
+  };
+  with_stale_server(3, body, 0.5);
 }
 
 TEST_CASE("an asynchronous training converges, ends with equal weights, and resumes where it was stopped") {

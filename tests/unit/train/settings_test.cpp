@@ -52,6 +52,12 @@ TEST_CASE("evaluations within epochs are a setting where ranks average for them"
   CHECK(changed_settings(of(""), of(often)).empty());
 }
 
+TEST_CASE("a staleness is a setting, and servers without one are not") {
+  CHECK(changes("", "  parameter-server: {}\n").empty());
+  CHECK(changes("", "  parameter-server: {staleness: 2}\n") ==
+        Lines{"parameter-server.staleness: 0 in the checkpoint, 2 now"});
+}
+
 TEST_CASE("a part of a global batch is no setting, the whole is") {
   CHECK(changes("  global-batch: 64\n", "  global-batch: 128\n  accumulate: 2\n") ==
         Lines{"accumulate: 1 in the checkpoint, 2 now", "global-batch: 64 in the checkpoint, 128 now"});

@@ -464,10 +464,9 @@ TEST_CASE("images decoded by a GPU are cut out at random, and nothing more") {
         std::string::npos);
   const auto on_cpu = check_model_settings(*read(right + "  device: cpu\n"), {});
   REQUIRE_FALSE(on_cpu.has_value());
-  CHECK(
-      on_cpu.error().text() ==
-      "train.data.decode is nvjpeg, and this rank computes on the CPU\n  hint: set train.device to cuda, or "
-      "leave train.data.decode out");
+  CHECK(on_cpu.error().what == "train.data.decode is nvjpeg, and this rank computes on the CPU");
+  CHECK(on_cpu.error().where == read(right)->places.at("data.decode"));
+  CHECK(on_cpu.error().hint == "set train.device to cuda, or leave train.data.decode out");
 }
 
 TEST_CASE("communication in fewer steps: every and from, and what it does not go with") {
