@@ -38,7 +38,7 @@ tar --extract --file "$archive" --directory "$work"
 "$tree/tests/install/needs_of.py" "$work" || fail "the tarball needs what not every system has"
 emulated() { unshare --user --map-root-user --mount "$self" emulated "$@"; }
 
-"$tree/tests/install/small_mnist.py" /usr/share/datasets/fashion-mnist "$work/data" 384 64 # an emulated processor trains 4 images a second
+"$tree/tests/install/small_mnist.py" /usr/share/datasets/fashion-mnist "$work/data" 384 64 # qemu trains 4 images per second
 sed "s|/share/data|$work/data|" "$tree/tests/install/small.yaml" >"$work/job.yaml"
 cd "$work"
 emulated "$work"/dlrun-*/bin/dlrun --version >version.log || fail "--version failed: $(cat version.log)"

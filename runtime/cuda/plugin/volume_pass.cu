@@ -9,7 +9,7 @@ constexpr std::size_t kEngines = 8;  // as many as are timed
 constexpr float kClearly = 0.95F;
 
 // Memory is cleared on another stream.
-void make_room(Stream& stream, Memory& memory, std::size_t workspace, std::size_t filters) {
+void reserve(Stream& stream, Memory& memory, std::size_t workspace, std::size_t filters) {
   stream.workspace = memory.device(workspace, "timing convolutions");
   stream.planes = memory.device(filters, "timing convolutions");
   check(cudaStreamSynchronize(nullptr), "clearing memory");
@@ -61,7 +61,7 @@ bool VolumePass::choose(const Device& device, const Stream& on, const Arrays& ar
     Memory scratch;
     Stream stream = on;
     try {
-      make_room(stream, scratch, graph_.workspace_bytes(), filter_bytes());
+      reserve(stream, scratch, graph_.workspace_bytes(), filter_bytes());
     } catch (const Failure&) {
       if (device.by_shape) throw;  // every rank is to take the same
       continue;                    // others need less
