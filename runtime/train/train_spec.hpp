@@ -54,7 +54,7 @@ struct ParameterServerSpec {
   std::optional<int> servers = {};  // on ranks: one per rank unless it is set
   int staleness = 0;                // steps; above 0 only with servers of their own
   NodeSum node_sum = NodeSum::automatic;
-  int processes = 0;                // servers of their own; the launcher tells
+  int processes = 0;  // servers of their own; the launcher tells
 };
 
 struct AllreduceSpec {

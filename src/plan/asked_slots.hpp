@@ -1,8 +1,8 @@
 // Slots that a user asked for (`--ntasks-per-node`, mpiprocs, a:4) are ranks: they give tasks-per-node where
 // the job says neither that nor GPUs, and can differ from node to node. Slots that a scheduler merely counts
 // (cores) say nothing here, and neither does one slot per node, which every scheduler gives unasked. Where a
-// job has roles (roles.hpp), slots are those of all roles together (as `submit` asks for them), and say nothing of
-// one.
+// job has roles (roles.hpp), slots are those of all roles together (as `submit` asks for them), and say
+// nothing of one.
 #pragma once
 
 #include <vector>
