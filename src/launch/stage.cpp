@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Seconds kTarLimit{60};
+constexpr Seconds kTarLimit{300};
 
 // The plug-ins that this plan's agents and ranks will look for, and the libraries that the installation
 // brings.
@@ -45,11 +45,14 @@ Result<void> write_archive(const std::vector<StagedFile>& files, const std::stri
     argv.push_back(fmt::format("--transform=s,^{}$,{},", file.from.filename().string(), file.to));
     argv.insert(argv.end(), {"-C", file.from.parent_path().string(), file.from.filename().string()});
   }
-  const CommandOutput output = TRY(
-      run_command({.argv = argv, .environment = environment, .working_directory = "/", .limit = kTarLimit}));
-  if (output.status.success()) return {};
+  const Result<CommandOutput> output =
+      run_command({.argv = argv, .environment = environment, .working_directory = "/", .limit = kTarLimit});
+  if (output && output->status.success()) return {};
+  std::error_code left;
+  fs::remove(path, left);
+  if (!output) return fail(output.error());
   return fail({.kind = ErrorKind::unavailable,
-               .what = "dlrun cannot be packed for --stage: " + std::string(trim(output.err)),
+               .what = "dlrun cannot be packed for --stage: " + std::string(trim(output->err)),
                .hint = "GNU tar and gzip are needed here; or install dlrun on the nodes and omit --stage"});
 }
 
