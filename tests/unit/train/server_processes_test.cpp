@@ -81,6 +81,18 @@ void with_stale_server(std::uint32_t staleness, const std::function<void(Sender&
 
 }  // namespace
 
+TEST_CASE("an update of a slice leaves the next one alone, however long both are") {
+  auto slices = ServerSlices::make(
+      momentum_sgd(0), {SliceFacts{.length = 3}, SliceFacts{.length = 21}, SliceFacts{.length = 1}});
+  REQUIRE(slices.has_value());
+  std::vector<float> gradients(slices->weights().size());
+  for (const MessagePart& part : slices->parts())
+    std::fill_n(gradients.data() + part.offset, part.length, 1.0F);
+  slices->update({.learning_rate = 1, .gradient_scale = 1}, gradients);
+  for (const MessagePart& part : slices->parts())
+    for (std::size_t i = 0; i < part.length; ++i) CHECK(slices->weights()[part.offset + i] == -1.0F);
+}
+
 TEST_CASE("servers of their own bring the weights that ranks would have computed, wherever tensors are") {
   const auto expected = job_of(3, 0).run();
   std::vector<std::vector<float>> all;
