@@ -11,15 +11,6 @@
 
 namespace dlrun::runtime {
 
-namespace {
-
-// To whole cache lines, so that a slice starts where the widest vector may.
-constexpr std::size_t padded(std::size_t floats) {
-  return (floats + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment;
-}
-
-}  // namespace
-
 std::size_t StateLayout::declare(ParameterSpec spec) {
   parameters_.push_back(std::move(spec));
   return parameters_.size() - 1;
@@ -27,7 +18,7 @@ std::size_t StateLayout::declare(ParameterSpec spec) {
 
 std::size_t StateLayout::declare(StatisticSpec spec) {
   statistic_offsets_.push_back(statistic_floats_);
-  statistic_floats_ += padded(static_cast<std::size_t>(spec.elements));
+  statistic_floats_ += padded_slice(static_cast<std::size_t>(spec.elements));
   statistics_.push_back(std::move(spec));
   return statistics_.size() - 1;
 }
@@ -47,7 +38,7 @@ void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_by
   const std::vector<std::size_t> order = backward_order();
   slices_.resize(parameters_.size());
   for (const std::size_t index : order) {
-    slices_[index] = {floats_, padded(parameters_[index].floats)};
+    slices_[index] = {floats_, padded_slice(parameters_[index].floats)};
     floats_ += slices_[index].length;
   }
   floats_ += kSpareSlots;

@@ -21,8 +21,13 @@ namespace dlrun::runtime {
 // Floats behind the last gradient that travel with the last bucket: loss, correct, stop votes.
 inline constexpr std::size_t kSpareSlots = 16;
 
-// Parameters begin at multiples of so many floats in their arenas: a cache line.
+// Parameters begin at multiples of so many floats in their arenas: a cache line, where the widest vector may.
 inline constexpr std::size_t kSliceAlignment = 16;
+
+/// So many floats, and those behind them up to the next slice. Optimizers update these, too.
+constexpr std::size_t padded_slice(std::size_t floats) {
+  return (floats + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment;
+}
 
 /// Into what a parameter may be divided: blocks of so many floats, of which each is so many rows on an axis.
 struct Cuts {

@@ -2,22 +2,15 @@
 #include "runtime/train/servers/server_slices.hpp"
 
 #include "runtime/cpu/measured.hpp"
+#include "runtime/engine/state_layout.hpp"
 
 namespace dlrun::runtime {
-namespace {
-
-// Optimizers update whole lanes: what is behind a slice's last number must not be the next slice.
-std::size_t with_padding(std::size_t length) {
-  return (length + kernels::kLanes - 1) / kernels::kLanes * kernels::kLanes;
-}
-
-}  // namespace
 
 Result<ServerSlices> ServerSlices::make(const Optimizer& optimizer, std::vector<SliceFacts> slices) {
   ServerSlices out(optimizer, std::move(slices));
   for (const SliceFacts& slice : out.slices_) {
     cut_into_parts(out.length_, slice.length, out.parts_);
-    out.length_ += with_padding(slice.length);
+    out.length_ += padded_slice(slice.length);
   }
   out.weights_ = TRY(HugeBuffer::make(out.length_ * sizeof(float)));
   for (std::size_t slot = 0; slot < optimizer.traits->state.size(); ++slot)
@@ -32,7 +25,7 @@ void ServerSlices::update(const UpdateStep& step, std::span<const float> gradien
   const TensorPass* const pass = optimizer_.traits->tensor_pass;
   std::size_t first = 0;
   for (const SliceFacts& slice : slices_) {
-    const std::size_t at = std::exchange(first, first + with_padding(slice.length));
+    const std::size_t at = std::exchange(first, first + padded_slice(slice.length));
     if (slice.frozen != 0) continue;
     const auto range = [&](std::size_t begin, std::size_t end) {
       UpdateRange out{weights().data() + at + begin, gradients.data() + at + begin, {}, end - begin};

@@ -1,5 +1,5 @@
 // ServerSlices: what one parameter server has: the weights of its slices and the optimizer's state of them,
-// each in one array, slice behind slice, with zeros up to the next whole lane. It updates as an engine does,
+// each in one array, slice behind slice, with zeros up to the next cache line. It updates as an engine does,
 // number by number, so the bits are the same wherever a slice is. It knows no model: only how long slices
 // are, and which have weight decay.
 #pragma once
