@@ -2,6 +2,7 @@
 #include "runtime/train/parameter_update.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/optim/optimizer.hpp"
 #include "runtime/train/gradient_parts.hpp"
@@ -13,6 +14,11 @@ double square_sum_of(std::span<const float> gradients) {
   return sums_of(gradients.size(), [&](std::size_t i) {
     return TensorSums{static_cast<double>(gradients[i]) * gradients[i], 0};
   })[0];
+}
+
+double clipping_factor(double limit, double squares, double scale) {
+  const double norm = scale * std::sqrt(squares);
+  return std::min(1.0, limit / (norm + 1e-6));
 }
 
 Result<double> ParameterUpdate::squares() const {

@@ -38,6 +38,10 @@ class ParameterUpdate {
 /// In the order of a sum with sixteen lanes.
 double square_sum_of(std::span<const float> gradients);
 
+/// By what gradients are multiplied, besides `scale`, so that their norm is at most `limit`. `squares`: their
+/// sum, without the scale. As PyTorch's clip_grad_norm_.
+double clipping_factor(double limit, double squares, double scale);
+
 /// What of a parameter's gradient a rank of the data group has summed, where each sums its part alone.
 Bucket summed_part(Engine& engine, const GradientSlice& slice, int data_rank);
 

@@ -391,13 +391,12 @@ Result<void> Trainer::update(double scale, double share) {
                         .clip_norm = engine_clips ? static_cast<float>(*parts_.spec.clip_norm) : 0});
 }
 
-// PyTorch's clip_grad_norm_: of the norm of all gradients, as they are with this scale.
+// Of the norm of all gradients, as they are with this scale.
 Result<double> Trainer::clip_factor(double scale) const {
   if (!parts_.spec.clip_norm || parts_.engine.clips_norm()) return 1.0;
   const bool is_divided = parts_.tensor != nullptr || parts_.pipeline;
   const double squares = is_divided ? TRY(parts_.gradients.square_sum()) : TRY(update_.squares());
-  const double norm = scale * std::sqrt(squares);
-  return std::min(1.0, *parts_.spec.clip_norm / (norm + 1e-6));
+  return clipping_factor(*parts_.spec.clip_norm, squares, scale);
 }
 
 void Trainer::advance(std::uint64_t rows) {

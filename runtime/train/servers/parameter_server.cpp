@@ -2,7 +2,6 @@
 #include "runtime/train/servers/parameter_server.hpp"
 
 #include <array>
-#include <cmath>
 
 #include "runtime/train/parameter_update.hpp"
 #include "runtime/train/servers/senders.hpp"
@@ -96,7 +95,7 @@ class SynchronousServer {
     return {};
   }
 
-  // PyTorch's clip_grad_norm_, of the norm of all servers' gradients.
+  // Of the norm of all servers' gradients.
   Result<float> clip_factor(const UpdateStep& step) {
     if (step.clip_norm == 0) return 1.0F;
     const double own = square_sum_of(sums_);
@@ -112,8 +111,7 @@ class SynchronousServer {
     TRY(link_.wait_for(tickets));
     double squares = 0;
     for (const double one : all) squares += one;
-    const double norm = static_cast<double>(step.gradient_scale) * std::sqrt(squares);
-    return static_cast<float>(std::min(1.0, static_cast<double>(step.clip_norm) / (norm + 1e-6)));
+    return static_cast<float>(clipping_factor(step.clip_norm, squares, step.gradient_scale));
   }
 
   Result<void> answer() {
