@@ -2,6 +2,7 @@
 // that define calls of the table.
 #pragma once
 
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -21,6 +22,12 @@ int guarded(const Body& body) {
     last_error() = failure.what();
     return 1;
   }
+}
+
+// What the last call on this thread that failed said.
+inline void error_text(char* text, std::size_t capacity) {
+  std::strncpy(text, last_error().c_str(), capacity - 1);
+  text[capacity - 1] = 0;
 }
 
 }  // namespace dlrun::cuda

@@ -277,10 +277,6 @@ void close(void* decoder) {
 int decode(void* decoder, DlrunCudaJpeg* images, std::size_t count) {
   return guarded([&] { static_cast<JpegDecoder*>(decoder)->decode(images, count); });
 }
-void error_text(char* text, std::size_t capacity) {
-  std::strncpy(text, last_error().c_str(), capacity - 1);
-  text[capacity - 1] = 0;
-}
 
 }  // namespace
 }  // namespace dlrun::cuda

@@ -105,10 +105,6 @@ int write(void* engine, DlrunCudaArena arena, std::size_t offset, std::size_t co
   return guarded(
       [&] { of(engine).move(arena, offset, count, const_cast<float*>(values), cudaMemcpyHostToDevice); });
 }
-void error_text(char* text, std::size_t capacity) {
-  std::strncpy(text, last_error().c_str(), capacity - 1);
-  text[capacity - 1] = 0;
-}
 
 }  // namespace
 }  // namespace dlrun::cuda
