@@ -58,8 +58,9 @@ class Elastic(support.Case):
     def undisturbed(self, steps):
         """The same training up to the checkpoint behind this step, disturbed by nothing."""
         process = self.start(DLRUN, "--via", "ssh", "--hosts", "n1,n2,n3", "--run-dir", "whole", "--set", "checkpoint.dir=whole-ckpt",
-                             "--set", f"checkpoint.every={steps}steps", "job.yaml")
+                             "--set", f"checkpoint.every={steps}steps", "--set", "checkpoint.keep=1000", "job.yaml")  # few steps: it saves often
         wait_until(lambda: process.poll() is not None or self.reports("saved", "whole"))
+        self.assertIsNone(process.poll(), process.poll() is not None and process.communicate())
         self.asked("stop", "whole", "--now")
         process.communicate()
 
