@@ -69,8 +69,9 @@ TEST_CASE("a benchmark of the builtin trainer tells the rate, the steps and thei
 }
 
 TEST_CASE("a benchmark on the CPUs of a node with GPUs counts none of them") {
-  for (const auto& [device, on_gpu] : {std::pair{"cpu", false}, std::pair{"cuda", true}}) {
+  for (const std::string device : {"cpu", "cuda"}) {
     CAPTURE(device);
+    const bool on_gpu = device == "cuda";
     Json left = record(0, "done");
     left["result"] = {{"images_per_s", 640.0}, {"device", device}, {"memory_mib", {{"model", 1.0}}}};
     left["provenance"]["nodes"][0]["gpus"] = {{"models", {"Some GPU"}}};
