@@ -7,6 +7,7 @@
 #include "runtime/comm/allreduce/device_shard_sums.hpp"
 #include "runtime/comm/nccl/allreduce.hpp"
 #include "runtime/comm/nccl/group.hpp"
+#include "runtime/comm/nccl/library.hpp"
 #include "runtime/cuda/device_calls.hpp"
 #include "src/base/units.hpp"
 
@@ -79,24 +80,32 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
   return out;
 }
 
+// A device that was connected to a lost rank can do nothing before it is disconnected.
 Result<std::string> GpuShardSums::connect(Communicator& world) {
-  if (sums_ == Sums::through_host) return std::string("gradients go through the host");
-  if (sums_ == Sums::on_device) TRY(engine_.disconnect());
+  if (sums_ == GpuSums::on_device) TRY(engine_.disconnect());
+  const auto nccl = world.size() == 1 ? Result<void>{} : NcclLibrary::open().map([](const auto&) {});
+  const AgreedSums agreed = TRY(agree_on_sums(world, sums_, nccl));
+  if (agreed.how == GpuSums::through_host) return go_through_host(agreed.why);
   if (device_.library->table().use(device_.number) != 0) return fail(device_.library->error("no usable GPU"));
   auto made = make_device_shard_sums(world, make_cuda_device_calls(*device_.library), terms_);
-  if (!made && made.error().kind == ErrorKind::unavailable && sums_ == Sums::unconnected) {
-    sums_ = Sums::through_host;
-    return fmt::format("gradients go through the host: {}", made.error().what);
+  if (!made && made.error().kind == ErrorKind::unavailable) {
+    if (sums_ == GpuSums::unconnected && !agreed.some_join) return go_through_host(made.error().what);
+    if (sums_ != GpuSums::unconnected && agreed.some_join) made.error().kind = ErrorKind::lost;
   }
   NamedAllreduce summing = TRY(std::move(made));
-  sums_ = Sums::on_device;
+  sums_ = GpuSums::on_device;
   TRY(engine_.connect(std::move(summing.sum)));
   return fmt::format("gradients are summed on the GPUs by {}, in parallel with the backward pass",
                      summing.description);
 }
 
+std::string GpuShardSums::go_through_host(const std::string& why) {
+  sums_ = GpuSums::through_host;
+  return "gradients go through the host" + (why.empty() ? why : ": " + why);
+}
+
 Result<void> GpuShardSums::start_again() {
-  if (sums_ == Sums::through_host) sums_ = Sums::unconnected;
+  if (sums_ == GpuSums::through_host) sums_ = GpuSums::unconnected;
   return engine_.disconnect();
 }
 

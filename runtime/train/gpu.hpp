@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/comm/allreduce/gpu_sums.hpp"
 #include "runtime/comm/communicator.hpp"
 #include "runtime/cuda/cuda_engine.hpp"
 #include "runtime/train/process_groups.hpp"
@@ -34,20 +35,21 @@ class GpuShardSums {
   /// `terms`: the batches of a step. What is given outlives it.
   GpuShardSums(CudaEngine& engine, const Device& device, int terms)
       : engine_(engine), device_(device), terms_(terms) {}
-  /// All ranks of `world` call it, which were in the first one. Where NCCL cannot be loaded on some rank of
-  /// the first world, gradients travel through the host in all of them, and their sums have the same bits.
-  /// Returns what was done, for people. ErrorKind::lost where a rank was lost meanwhile.
+  /// All ranks of `world` call it. Where NCCL cannot be loaded on some rank of the first world, gradients
+  /// travel through the host in all of them, and their sums have the same bits. A rank that joins later and
+  /// cannot do as the others gets an Error that says why. Returns what was done, for people. ErrorKind::lost
+  /// where a rank was lost meanwhile, or one that joins is about to be.
   Result<std::string> connect(Communicator& world);
   /// All ranks that are left start once more: the next world is the first one.
   Result<void> start_again();
 
  private:
-  enum class Sums { unconnected, on_device, through_host };
+  std::string go_through_host(const std::string& why);
 
   CudaEngine& engine_;
   const Device& device_;
   int terms_;
-  Sums sums_ = Sums::unconnected;
+  GpuSums sums_ = GpuSums::unconnected;
 };
 
 /// Connects the ranks' GPUs by NCCL, for an allreduce in the job's dtype; where it cannot be loaded on some

@@ -40,7 +40,6 @@ std::uint64_t training_samples(const TrainSpec& spec, const PreparedTraining& pr
 }
 
 constexpr const char* kJoinsNoTrace = "train.trace is set, and a trace records only the ranks that began it";
-constexpr const char* kJoinsNoGpu = "a rank on a GPU cannot join a training that is under way";
 
 // Of rank 0.
 Settings computed_with(const PreparedTraining& prepared) {
@@ -259,10 +258,6 @@ class Session {
       return fail(Error{.kind = ErrorKind::usage,
                         .what = spec_.trace ? kJoinsNoTrace : "a rank cannot join a training without shards",
                         .hint = "remove train.trace to let ranks join"});
-    if (TRY(choose_device(spec_.device, environment_)).library)
-      return fail(Error{.kind = ErrorKind::unavailable,
-                        .what = kJoinsNoGpu,
-                        .hint = "set train.device to cpu where ranks are to join"});
     const auto of_job = spec_.shards->count;
     spec_.shards->count = *shards_to_join;
     auto done = prepare(spec_, environment_, prepared_);
@@ -302,10 +297,12 @@ class Session {
     return Start{resumed.position, shards, resumed.epoch_sums};
   }
 
-  // What the others have agreed on is compared by the launcher, before this rank is let in.
+  // What the others have agreed on is compared by the launcher, before this rank is let in; its GPU is connected
+  // when it is.
   Result<Start> join_later(int shards) {
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(check_shards());
+    make_gpu_sums(shards);
     return Start{Position{}, shards};
   }
 
@@ -319,9 +316,11 @@ class Session {
   }
 
   // Whoever tried would find the same.
-  std::string why_none_joins() const {
-    if (spec_.trace) return kJoinsNoTrace;
-    return prepared_.on_gpu == nullptr ? "" : kJoinsNoGpu;
+  std::string why_none_joins() const { return spec_.trace ? kJoinsNoTrace : ""; }
+
+  void make_gpu_sums(int shards) {
+    if (prepared_.on_gpu == nullptr || gpu_sums_) return;
+    gpu_sums_.emplace(*prepared_.on_gpu, prepared_.device, shards * spec_.accumulate);
   }
 
   void hand_over() {
@@ -360,7 +359,7 @@ class Session {
   Result<void> connect_devices(std::optional<int> shards) {
     std::string how;
     if (shards) {
-      if (!gpu_sums_) gpu_sums_.emplace(*prepared_.on_gpu, prepared_.device, *shards * spec_.accumulate);
+      make_gpu_sums(*shards);
       TRY(runtime::check_shards(*shards, prepared_.data_group().size()));
       how = TRY(gpu_sums_->connect(prepared_.data_group()));
     } else {

@@ -1,20 +1,23 @@
 #!/usr/bin/python3
 """shards_training_test.py DLRUN_TRAIN [PART...]: trainings of shards on GPUs: the same bits on one GPU and on two, also where the
-other number goes on from a checkpoint or a rank is killed; what the order of the shards costs; and a rank that is slow is named.
-Needs two GPUs; the parts with a launcher take dlrun from beside DLRUN_TRAIN."""
+other number goes on from a checkpoint, a rank is killed, or one joins; what the order of the shards costs; and a rank that is slow is
+named. For times it needs two GPUs; where there is one, two ranks share it. The parts with a launcher take dlrun from beside
+DLRUN_TRAIN."""
 import hashlib
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import threading
 import time
 
-from trainings import LONGEST, TRAIN, Trainings, main
+from trainings import LONGEST, TRAIN, Trainings, main, of_shared_gpu
 
-DLRUN = str(pathlib.Path(TRAIN).resolve().parent / "dlrun")
+HOME = pathlib.Path(TRAIN).resolve().parent.parent
+DLRUN = str(HOME / "bin/dlrun")
 PLAIN_RATE = {"decay": "none"}  # the same whatever number of epochs is asked for
 # Dropout, batch norm, and neither of them.
 MODELS = {
@@ -84,9 +87,23 @@ class ShardsTraining(Trainings):
 
     def launched(self, name, ranks, epochs, elastic=""):
         job = self.folder / f"{name}.yaml"
-        job.write_text(ELASTIC % (ranks, ranks, f"{name}-ckpt", elastic, epochs))
+        dlrun, gpus = (DLRUN, ranks) if not of_shared_gpu(ranks, 0) else (self.dlrun_of_shared_gpu(name), 0)
+        job.write_text(ELASTIC % (ranks, gpus, f"{name}-ckpt", elastic, epochs))
         with (self.folder / f"{name}.log").open("w") as log:
-            return subprocess.Popen([DLRUN, "--run-dir", name, job.name], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
+            return subprocess.Popen([dlrun, "--run-dir", name, job.name], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
+
+    def dlrun_of_shared_gpu(self, name):
+        """It hides the GPU from all ranks, which find it nevertheless."""
+        home = self.folder / f"{name}-home"
+        (home / "bin").mkdir(parents=True)
+        for part in ("lib", "share"):
+            (home / part).symlink_to(HOME / part)
+        for program in ("dlrun", "dlrun-agent"):
+            shutil.copy2(HOME / "bin" / program, home / "bin")
+        train = home / "bin/dlrun-train"
+        train.write_text(f'#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0 NCCL_HOSTID="$DLRUN_RANK"\nexec "{HOME}/bin/dlrun-train" "$@"\n')
+        train.chmod(0o755)
+        return str(home / "bin/dlrun")
 
     def events(self, run, name):
         path = self.folder / run / "events.jsonl"
@@ -120,6 +137,22 @@ class ShardsTraining(Trainings):
             told = [round(event["seconds"], 2) for event in self.events(name, "went_on")]
             print(f"--- rank {victim} of 2 killed: the next step was complete {told} s later ({seen:.2f} s as seen here)", flush=True)
             self.assertLess(seen, 5)
+            self.assertEqual(self.bits(self.folder / f"{name}-ckpt"), self.bits(self.folder / "whole-ckpt"))
+            self.assertEqual(self.figures(self.folder / name), self.figures(self.folder / "whole"))
+
+    def test_a_rank_that_was_killed_comes_back(self):
+        """Of two, and of one of them: another rank takes its place and the state from the one that is left."""
+        self.assertEqual(self.launched("whole", 1, 40).wait(LONGEST), 0, self.log("whole"))
+        for victim in (1, 0):
+            name = f"again-{victim}"
+            process = self.launched(name, 2, 40, "elastic: {min-ranks: 1}")
+            self.await_state(process, name, lambda: self.is_saved(name))
+            os.kill({event["rank"]: event["pid"] for event in self.events(name, "started")}[victim], signal.SIGKILL)
+            self.await_state(process, name, lambda: self.events(name, "joined"))
+            self.await_state(process, name, lambda: len(self.events(name, "went_on")) > 1)
+            self.assertEqual(process.wait(LONGEST), 0, self.log(name))
+            waits = [round(event["seconds"], 2) for event in self.events(name, "went_on")]
+            print(f"--- rank {victim} of 2 killed and replaced: {self.events(name, 'joined')}; steps complete {waits} s after", flush=True)
             self.assertEqual(self.bits(self.folder / f"{name}-ckpt"), self.bits(self.folder / "whole-ckpt"))
             self.assertEqual(self.figures(self.folder / name), self.figures(self.folder / "whole"))
 

@@ -61,11 +61,11 @@ Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::connect(Communicator
   return join(world, group, std::make_shared<Shared>(Shared{std::move(nccl), std::move(links)}));
 }
 
-// Two ranks wait in NCCL: where one is lost, nobody is left whom the other one could go on with but itself.
+// The first two ranks wait in NCCL: where one is lost, nothing is trained yet that the other could go on with.
 NcclCommunicator::Waits NcclCommunicator::waits_of(const NcclLibrary& library, Communicator& group) {
-  const bool outside =
-      group.elastic() != nullptr && group.size() > 2 && library.can_connect_without_waiting();
-  return outside ? Waits::outside : Waits::in_call;
+  const ElasticWorld* const world = group.elastic();
+  if (world == nullptr || !library.can_connect_without_waiting()) return Waits::in_call;
+  return group.size() > 2 || world->generation() > 0 ? Waits::outside : Waits::in_call;
 }
 
 // Until all have met, or one is lost on the way.

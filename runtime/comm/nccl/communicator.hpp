@@ -4,8 +4,8 @@
 // death of a peer on the same node, a link with every rank of the world watches; of an elastic world the
 // launcher tells as well. It does not choose a device: the caller's current one is used.
 //
-// In an elastic world of more than two ranks no call waits inside NCCL, where a rank that is lost meanwhile
-// would hold it for ever: it is asked whether it is done, and given up where somebody is lost.
+// In an elastic world, but for a first one of two ranks, no call waits inside NCCL, where a rank that is lost
+// meanwhile would hold it for ever: it is asked whether it is done, and given up where somebody is lost.
 //
 // All but split() is work on a stream: it returns before it is done and may be captured in a graph. In which
 // order NCCL adds is its own affair: the same library, ranks and lengths on the same machines give the same

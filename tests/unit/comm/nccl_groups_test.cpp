@@ -42,16 +42,18 @@ bool all_are_right(NcclCommunicator& gpus, const std::vector<int>& members, int 
 // Of a world whose launcher may call for another one.
 class CalledWorld final : public ElasticWorld {
  public:
+  explicit CalledWorld(int generation = 0) : generation_(generation) {}
   std::atomic<bool> lost{false};
 
  private:
   Result<Joined> regroup(std::uint64_t, Cause) override { return Joined{}; }
   bool is_asked() const override { return false; }
   bool is_lost() const override { return lost; }
-  int generation() const override { return 0; }
+  int generation() const override { return generation_; }
   bool has_world() const override { return true; }
   void set_job(const std::string&) override {}
   Result<void> part(std::uint64_t) override { return {}; }
+  int generation_;
 };
 
 Error await_failure(NcclCommunicator& gpus) {
@@ -146,23 +148,26 @@ TEST_CASE("in an elastic world the launcher's call ends what waits, and nobody w
   CHECK((*test::from_fake_nccl<int()>("fake_nccl_aborted"))() == before + 4);
 }
 
-TEST_CASE("more than two ranks of an elastic world never wait inside NCCL, and sum the same") {
+TEST_CASE("in elastic worlds but the first of two ranks nobody waits inside NCCL, and all sum the same") {
   const auto begun = test::from_fake_nccl<int()>("fake_nccl_begun");
-  CalledWorld whole;
-  for (const int ranks : {2, 3}) {
+  struct Case {
+    int ranks, generation, without_waiting;
+  };
+  for (const Case& one : {Case{2, 0, 0}, Case{3, 0, 3}, Case{2, 1, 2}}) {
     const int before = (*begun)();
+    CalledWorld whole(one.generation);
     std::atomic<int> right{0};
-    test::on_ranks(ranks, [&](Communicator& world) {
+    test::on_ranks(one.ranks, [&](Communicator& world) {
       static_cast<test::ThreadRank&>(world).elastic_world = &whole;
       const auto gpus = NcclCommunicator::connect(world, world, FAKE_NCCL);
       REQUIRE(gpus);
       std::vector<int> members;
-      for (int rank = 0; rank < ranks; ++rank) members.push_back(rank);
+      for (int rank = 0; rank < one.ranks; ++rank) members.push_back(rank);
       if (all_are_right(**gpus, members, world.rank())) ++right;
       REQUIRE(world.barrier());
     });
-    CHECK(right == ranks);
-    CHECK((*begun)() - before == (ranks > 2 ? ranks : 0));
+    CHECK(right == one.ranks);
+    CHECK((*begun)() - before == one.without_waiting);
   }
 }
 
