@@ -32,14 +32,14 @@ std::uint64_t memory_of_this_machine() {
 
 }  // namespace
 
-Result<void> check_server_count(const Graph& graph, int servers) {
+Result<void> check_server_count(const Graph& graph, int servers, const std::string& where) {
   const std::size_t tensors = parameter_names(graph).size();
   if (static_cast<std::size_t>(servers) <= tensors) return {};
-  return fail(Error{.kind = ErrorKind::input,
-                    .what = fmt::format("roles.ps has {} servers, but the model has {} tensors to place on "
-                                        "them: one would have nothing",
-                                        servers, tensors),
-                    .hint = "use fewer servers, or train.parameter-server.placement: split"});
+  return bad_input(where,
+                   fmt::format("roles.ps has {} servers, but the model has {} tensors to place on them: one "
+                               "would have nothing",
+                               servers, tensors),
+                   "use fewer servers, or train.parameter-server.placement: split");
 }
 
 Result<void> check_patterns(const Graph& graph, const std::vector<ParameterPattern>& patterns) {

@@ -73,7 +73,8 @@ std::optional<StatePart> state_part(const TrainSpec& spec, const GroupRanks& gro
 Result<void> check_parameters(const TrainSpec& spec, const Graph& graph) {
   TRY(check_patterns(graph, spec.patterns));
   if (spec.parameter_server && spec.parameter_server->placement != Placement::split)
-    TRY(check_server_count(graph, spec.parameter_server->processes));
+    TRY(check_server_count(graph, spec.parameter_server->processes,
+                           spec.place_of("parameter-server.placement")));
   return check_state_size(graph, 2 + spec.optimizer.optimizer.traits->state.size() + (spec.ema ? 1 : 0));
 }
 

@@ -27,11 +27,15 @@ Result<void> StaleServer::run() {
       coming.push_back(&sender);
       tickets.push_back(sender.next);
     }
-    if (tickets.empty()) break;  // all have ended: who waits, waits for another's step
+    if (tickets.empty()) break;
     TRY(take(*coming[TRY(link_.wait_any(tickets))]));
     TRY(answer_all());
   }
-  for (Sender& sender : all_) TRY(link_.wait_for(sender.sent));
+  for (Sender& sender : all_) {
+    if (sender.at == Sender::At::waits)
+      return fail(ErrorKind::internal, "rank {} waits for ranks that have ended", sender.rank);
+    TRY(link_.wait_for(sender.sent));
+  }
   return {};
 }
 
