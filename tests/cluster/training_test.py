@@ -58,6 +58,18 @@ class Training(support.Case):
         self.assertEqual(self.record()["result"]["steps"], 20)
         self.nothing_left()
 
+    def test_parameter_servers_on_a_node_of_their_own_give_the_bits_of_none(self):
+        for run, nodes, more in (("plain", 2, ""), ("served", 3, "roles: {ps: {count: 1, placement: dedicated}}\n")):
+            self.write("job.yaml", JOB.format(mpi="pmi1", epochs=1) + more)
+            process = self.train(run, "--set", f"checkpoint.dir=ckpt-{run}", "--set", f"resources.nodes={nodes}", nodes=nodes)
+            out, err = process.communicate()
+            self.assertEqual(process.returncode, 0, err)
+        self.assertIn("parameter server", out)
+        self.assertEqual(self.bits("ckpt-served"), self.bits("ckpt-plain"))
+        ranks = self.record("served")["attempts"][0]["ranks"]
+        self.assertEqual([(rank["role"], rank["host"]) for rank in ranks], [("worker", "n1"), ("worker", "n2"), ("ps", "n3")])
+        self.nothing_left()
+
     def bytes_sent(self):
         """By the nodes, over their networks."""
         lines = (line.split() for host in ("n1", "n2") for line in self.cluster.run(host, ["cat", "/proc/net/dev"]).stdout.splitlines()[2:])
