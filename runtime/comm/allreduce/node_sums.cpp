@@ -14,8 +14,7 @@ int place_of(std::span<const int> ranks, int rank) {
 
 }  // namespace
 
-NodeSums::NodeSums(Transport& world, NodeGroups groups, CommonMemory memory,
-                   SharedMemoryAllreduce::Lost lost)
+NodeSums::NodeSums(Transport& world, NodeGroups groups, CommonMemory memory, SharedMemoryAllreduce::Lost lost)
     : groups_(std::move(groups)),
       number_(place_of(groups_.inside, world.rank())),
       memory_(std::move(memory)),
