@@ -183,6 +183,7 @@ TEST_CASE("a packed chunk that is damaged is named with the sample, and nothing 
       4, [](std::uint64_t i) { return i; }, std::nullopt, rows, labels);
   printed.end();
   REQUIRE_FALSE(filler.state().has_value());
+  INFO(filler.state().error().text());
   CHECK(contains(filler.state().error().text(), "x.h5: x: sample "));
   CHECK(contains(filler.state().error().text(), "cannot be read: inflate() failed"));
   CHECK(std::filesystem::file_size(folder.path / "printed") == 0);
