@@ -51,7 +51,6 @@ class Parallel(support.Case):
 
     def test_torchs_mesh_of_that_shape_has_the_same_groups(self):
         """By DeviceMesh, or where torch has none yet (it came with 2.2), as it is defined; and a split model that trains in them."""
-        self.environment["USE_LIBUV"] = "0"  # Debian 13 builds torch without it
         run, groups, split = self.train("pytorch", 4, 2)
         plan = json.loads(self.read(f"{run}/plan.json"))
         for rank in plan["ranks"]:
