@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
-#include "src/process/thread_without_signals.hpp"
+#include "src/base/thread_without_signals.hpp"
 #include "src/record/openmetrics.hpp"
 #include "src/record/stacks_request.hpp"
 
