@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <deque>
+#include <exception>
 #include <map>
 
 #include <sys/prctl.h>
@@ -18,10 +19,12 @@
 #include "src/agent/pmi/pmix_service.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/relay_links.hpp"
+#include "src/agent/report_error.hpp"
 #include "src/agent/stage_in/stager.hpp"
 #include "src/base/json.hpp"
 #include "src/base/log.hpp"
 #include "src/base/type_name.hpp"
+#include "src/base/uncaught.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/aside.hpp"
 #include "src/process/descendants.hpp"
@@ -287,6 +290,15 @@ class Driver {
   MessageStream head_;
 };
 
+// Said while the stream is open: at its end the head ends what is left of us.
+int run(Driver& driver, const Result<rlimit>& users_open_files) {
+  try {
+    return driver.run(users_open_files);
+  } catch (const std::exception& uncaught) {
+    return report_error(error_of(uncaught));
+  }
+}
+
 }  // namespace
 
 int serve(const Environment& environment, int in, int out, std::optional<Token> token, CleanupList cleanup) {
@@ -297,7 +309,7 @@ int serve(const Environment& environment, int in, int out, std::optional<Token> 
   const auto list = std::make_shared<CleanupList>(std::move(cleanup));
   for (;;) {
     auto driver = std::make_unique<Driver>(environment, std::move(streams), token, list);
-    const int code = driver->run(users_open_files);
+    const int code = run(*driver, users_open_files);
     if (!driver->begins_anew()) return code;
     streams = driver->take_streams();
     driver.reset();

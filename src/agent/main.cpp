@@ -11,11 +11,13 @@
 #include "src/agent/driver.hpp"
 #include "src/agent/folder_lock.hpp"
 #include "src/agent/reaper.hpp"
+#include "src/agent/report_error.hpp"
 #include "src/agent/stacks/read_stacks.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/secret_variable.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/uncaught.hpp"
 #include "src/base/units.hpp"
 #include "src/process/init_process.hpp"
 #include "src/protocol/call_agent_port.hpp"
@@ -86,16 +88,10 @@ Result<int> run(const std::vector<std::string>& words) {
       [&](CleanupList cleanup) { return serve(environment, fd, -1, token, std::move(cleanup)); }, {fd});
 }
 
-void say(const std::string& text) {
-  (void)!::write(STDERR_FILENO, text.data(), text.size());
-}
-
 int main(const std::vector<std::string>& words) {
   init_process();
   const Result<int> code = run(words);
-  if (code) return *code;
-  say("dlrun-agent: error: " + code.error().text() + "\n");
-  return to_int(exit_code(code.error().kind));
+  return code ? *code : report_error(code.error());
 }
 
 }  // namespace
@@ -104,8 +100,7 @@ int main(const std::vector<std::string>& words) {
 int main(int count, char** words) {
   try {
     return dlrun::agent::main({words + (count > 0 ? 1 : 0), words + count});
-  } catch (const std::exception& bug) {
-    dlrun::agent::say(std::string("dlrun-agent: bug: ") + bug.what() + "\n");
-    return dlrun::to_int(dlrun::ExitCode::internal);
+  } catch (const std::exception& uncaught) {
+    return dlrun::agent::report_error(dlrun::error_of(uncaught));
   }
 }

@@ -1,13 +1,17 @@
 #include "src/agent/reaper.hpp"
 
+#include <cerrno>
 #include <csignal>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/agent/report_error.hpp"
 #include "src/base/exit_code.hpp"
+#include "src/base/file.hpp"
 #include "src/base/pipe.hpp"
+#include "src/base/uncaught.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/exit_status.hpp"
 #include "src/process/stop_signals.hpp"
@@ -54,11 +58,14 @@ int run_under_reaper(const std::function<int(CleanupList)>& work, const std::vec
   sigaddset(&signals, SIGCHLD);
   for (const int number : stop_signals()) sigaddset(&signals, number);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
-  if (!become_subreaper()) return to_int(ExitCode::internal);
+  if (const auto done = become_subreaper(); !done) return report_error(done.error());
   auto cleanup = make_pipe();
-  if (!cleanup) return to_int(ExitCode::unavailable);
+  if (!cleanup) return report_error(cleanup.error());
   const pid_t reaper = ::getpid(), agent = ::fork();
-  if (agent < 0) return to_int(ExitCode::unavailable);
+  if (agent < 0)
+    return report_error({.kind = ErrorKind::unavailable,
+                         .what = fmt::format("cannot start a process: {}", system_reason(errno)),
+                         .hint = std::string(kTaskLimitHint)});
   if (agent == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != reaper) ::_exit(to_int(ExitCode::lost));

@@ -48,6 +48,9 @@ std::string hint_for_leftover(const Node& map, std::string_view name, std::size_
 }  // namespace
 
 Result<std::string> as_text(const Node& node, std::string_view name) {
+  if (node.kind == Kind::null)
+    return error_at(node, fmt::format("{} must be text, not nothing", name),
+                    "write an empty text as \"\" (in a shell: '\"\"')");
   if (node.kind != Kind::scalar) return wrong(node, name, "text");
   return node.scalar;
 }

@@ -2,33 +2,21 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/base/thread_without_signals.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun {
 namespace {
 
 constexpr Seconds kLookInterval{0.05};
-
-// A thread that takes no signals: they are for the process's own loop.
-template <class Work>
-std::thread quiet_thread(Work work) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread out(std::move(work));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return out;
-}
 
 }  // namespace
 
@@ -39,7 +27,7 @@ struct Lease::Renewal {
         owner(std::move(who)),
         what(std::move(of)),
         fd(std::move(open)) {
-    thread = quiet_thread([this, interval] { run(interval); });
+    thread = thread_without_signals([this, interval] { run(interval); });
   }
   ~Renewal() {
     {

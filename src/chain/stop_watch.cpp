@@ -4,24 +4,12 @@
 
 #include <unistd.h>
 
+#include "src/base/thread_without_signals.hpp"
+
 namespace dlrun::job {
-namespace {
-
-// A thread that is started while all signals are blocked takes none: they are the main thread's.
-template <class Start>
-std::thread without_signals(Start start) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread out(start);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return out;
-}
-
-}  // namespace
 
 StopWatcher::StopWatcher(ChainFolder folder, Seconds interval)
-    : folder_(std::move(folder)), interval_(interval), thread_(without_signals([this] { watch(); })) {}
+    : folder_(std::move(folder)), interval_(interval), thread_(thread_without_signals([this] { watch(); })) {}
 
 StopWatcher::~StopWatcher() {
   {

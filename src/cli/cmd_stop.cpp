@@ -8,6 +8,7 @@
 #include "src/record/stop_request.hpp"
 #include "src/report/head_life.hpp"
 #include "src/report/run_view.hpp"
+#include "src/report/scheduler_job.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -56,8 +57,20 @@ Result<int> cancel(const RunView& view, const Context& context) {
   const auto cancelled =
       known ? report::cancel_scheduler_job(view.scheduler, *view.scheduler_job, world_of.world())
             : report::Cancelled::no;
+  // It tells how the job ended, which not every scheduler remembers; the job is cancelled without it, too.
+  if (cancelled == report::Cancelled::yes && view.entry.kind == FolderKind::submission)
+    (void)job::request_stop(view.entry.path, job::RunStop::now);
   if (cancelled == report::Cancelled::yes) return tell(view, "cancelled", job + " is cancelled", context);
   return fail(ErrorKind::unavailable, "{} could not be cancelled", job);
+}
+
+// A job that was preempted, or lost a node, may wait for another start.
+bool waits_again(const RunView& view, const Context& context) {
+  const bool may = view.standing.state == RunState::lost || view.standing.state == RunState::stopped;
+  if (!may || view.run.empty() || !view.scheduler_job) return false;
+  const WorldOf world_of(context);
+  return report::ask_scheduler_job(view.scheduler, *view.scheduler_job, world_of.world()).life ==
+         report::JobLife::waiting;
 }
 
 Result<int> ask_head(const RunView& view, job::RunStop asked, const Context& context) {
@@ -71,6 +84,7 @@ Result<int> ask_head(const RunView& view, job::RunStop asked, const Context& con
 }
 
 Result<int> stop_one(const RunView& view, job::RunStop asked, const Context& context) {
+  if (waits_again(view, context)) return cancel(view, context);
   if (view.standing.state == RunState::lost)
     return fail(ErrorKind::lost, "{}: {}", view.entry.folder(), view.standing.reason);
   if (is_over(view.standing.state))

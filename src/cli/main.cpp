@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "src/base/json.hpp"
+#include "src/base/uncaught.hpp"
 #include "src/cli/command_line.hpp"
 #include "src/cli/error_report.hpp"
 #include "src/cli/terminal_text.hpp"
@@ -47,10 +48,10 @@ int main(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   try {
     return dlrun::cli::main({argv + 1, argv + argc});
-  } catch (const std::exception& bug) {
-    (void)!::write(STDERR_FILENO, "dlrun: bug: ", 12);
-    (void)!::write(STDERR_FILENO, bug.what(), std::char_traits<char>::length(bug.what()));
-    (void)!::write(STDERR_FILENO, "\n", 1);
-    return dlrun::to_int(dlrun::ExitCode::internal);
+  } catch (const std::exception& uncaught) {
+    const dlrun::Error error = dlrun::error_of(uncaught);
+    const std::string text = "dlrun: error: " + error.text() + "\n";
+    (void)!::write(STDERR_FILENO, text.data(), text.size());
+    return dlrun::to_int(dlrun::exit_code(error.kind));
   }
 }

@@ -1,7 +1,9 @@
 #include "src/process/child.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 
 #include <fcntl.h>
 #include <linux/mempolicy.h>
@@ -13,7 +15,9 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/uncaught.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/process/close_on_exec.hpp"
 
@@ -143,6 +147,35 @@ bool is_program(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
+// Of a file that is there the kernel says that there is none, and means what it names to run it.
+std::string absent_interpreter_hint(const std::string& program) {
+  constexpr std::size_t as_the_kernel_reads = 256;
+  std::string first(as_the_kernel_reads, '\0');
+  std::ifstream file(program);
+  file.read(first.data(), static_cast<std::streamsize>(first.size()));
+  first.resize(std::min(first.find('\n'), static_cast<std::size_t>(file.gcount())));
+  if (first.starts_with("#!") && first.ends_with('\r'))
+    return fmt::format("its lines end as on Windows: sed -i 's/\\r$//' {}", shell_quote(program));
+  if (first.starts_with("#!"))
+    return fmt::format("the interpreter of its first line is not there: {}", first);
+  return "the loader that it names is not there (readelf -l): it was built for another system";
+}
+
+std::string hint_of_start(int problem, const std::string& program) {
+  switch (problem) {
+    case ENOEXEC:
+      return "a script needs a first line such as #!/bin/bash; a program must be for this processor";
+    case E2BIG:
+      return "the arguments and variables are too long together, or one of them is longer than 128 KiB";
+    case ENOENT:
+      return absent_interpreter_hint(program);
+    case EAGAIN:
+      return std::string(kTaskLimitHint);
+    default:
+      return "";
+  }
+}
+
 std::string in_directory(const std::string& directory, const std::string& path) {
   return directory.empty() || path.starts_with('/') ? path : directory + "/" + path;
 }
@@ -154,7 +187,12 @@ Result<std::string> find_program(const std::string& name, const Environment& env
   if (name.find('/') != std::string::npos) {
     const std::string path = in_directory(working_directory, name);
     if (is_program(path)) return path;
-    const bool exists = ::access(path.c_str(), F_OK) == 0;
+    struct stat status {};
+    const bool exists = ::stat(path.c_str(), &status) == 0;
+    if (exists && S_ISDIR(status.st_mode))
+      return fail({.kind = ErrorKind::input,
+                   .what = fmt::format("{} is a folder, not a program", name),
+                   .hint = "name a program in it"});
     return fail({.kind = ErrorKind::input,
                  .what = fmt::format("{} {}", name, exists ? "is not executable" : "does not exist"),
                  .hint = exists ? fmt::format("chmod +x {}", name)
@@ -207,20 +245,18 @@ Result<pid_t> start_child(const ChildSpec& spec) {
       .failed_call = nullptr,
       .failed_errno = 0};
   const pid_t pid = fork_and_become(prepared);
-  if (pid < 0) return fail(ErrorKind::unavailable, "cannot start {}: {}", spec.argv[0], system_reason(errno));
+  if (const int problem = errno; pid < 0)
+    return fail({.kind = ErrorKind::unavailable,
+                 .what = fmt::format("cannot start {}: {}", spec.argv[0], system_reason(problem)),
+                 .hint = hint_of_start(problem, program)});
   if (prepared.failed_call == nullptr) return pid;
   ::waitpid(pid, nullptr, 0);
-  const bool bad_directory = std::string_view(prepared.failed_call) == "chdir";
-  return fail(
-      {.kind = ErrorKind::unavailable,
-       .what = fmt::format("cannot start {}: {}: {}", program,
-                           bad_directory ? spec.working_directory : prepared.failed_call,
-                           system_reason(prepared.failed_errno)),
-       .hint =
-           prepared.failed_errno == ENOEXEC ? "a script needs a first line such as #!/bin/bash"
-           : prepared.failed_errno == E2BIG
-               ? "the arguments and variables are too long together, or one of them is longer than 128 KiB"
-               : ""});
+  const std::string_view failed = prepared.failed_call;
+  return fail({.kind = ErrorKind::unavailable,
+               .what = fmt::format("cannot start {}: {}: {}", program,
+                                   failed == "chdir" ? spec.working_directory : failed,
+                                   system_reason(prepared.failed_errno)),
+               .hint = failed == "exec" ? hint_of_start(prepared.failed_errno, program) : ""});
 }
 
 std::optional<ExitStatus> reap(pid_t pid) {

@@ -1,11 +1,12 @@
 #include "src/process/file_writer.hpp"
 
+#include <system_error>
 #include <utility>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "src/process/thread_without_signals.hpp"
+#include "src/base/thread_without_signals.hpp"
 
 namespace dlrun {
 
@@ -22,16 +23,23 @@ FileWriter::~FileWriter() {
 }
 
 // Signals are the event loop's: the thread takes none.
-void FileWriter::start_thread() {
-  thread_ = thread_without_signals([this] { work(); });
+bool FileWriter::has_thread() {
+  try {
+    if (!thread_.joinable()) thread_ = thread_without_signals([this] { work(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
 }
 
 void FileWriter::run(Work work, Done done) {
-  {
+  Task task{std::move(work), std::move(done)};
+  if (has_thread()) {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({std::move(work), std::move(done)});
+    waiting_.push_back(std::move(task));
+  } else {
+    end(std::move(task));
   }
-  if (!thread_.joinable()) start_thread();
   changed_.notify_all();
   if (given_++ == 0 && when_busy_) when_busy_();
 }
@@ -45,15 +53,20 @@ void FileWriter::work() {
     waiting_.pop_front();
     began_ = std::chrono::steady_clock::now();
     lock.unlock();
-    task.result = task.work();
-    task.work = {};  // what it holds (a descriptor, bytes) is let go here, beside the loop
+    end(std::move(task));
     lock.lock();
-    began_.reset();
-    ended_.push_back(std::move(task));
-    const std::uint64_t one = 1;
-    (void)!::write(ready_.get(), &one, sizeof one);
-    changed_.notify_all();
   }
+}
+
+void FileWriter::end(Task task) {
+  task.result = task.work();
+  task.work = {};  // what it holds (a descriptor, bytes) is let go here, beside the loop
+  const std::lock_guard lock(mutex_);
+  began_.reset();
+  ended_.push_back(std::move(task));
+  const std::uint64_t one = 1;
+  (void)!::write(ready_.get(), &one, sizeof one);
+  changed_.notify_all();
 }
 
 void FileWriter::collect() {

@@ -1,6 +1,7 @@
 // FileWriter: does a process's file writes in a thread of its own, one after another, so that a file system
 // that stalls holds up its files and not the event loop with its heartbeats. Work is a function that may
-// block; its owner hears of the end on its own thread, in collect(). It knows no files and drops nothing: who
+// block; its owner hears of the end on its own thread, in collect(). Where the system gives no thread (a
+// limit of processes), the work is done in run(). It knows no files and drops nothing: who
 // gives it more than a file system takes has to slow down (AppendedFile::full()).
 #pragma once
 
@@ -46,8 +47,9 @@ class FileWriter {
     Done done;
     Result<void> result = {};
   };
-  void start_thread();
+  bool has_thread();
   void work();
+  void end(Task task);
 
   UniqueFd ready_;
   std::function<void()> when_busy_;

@@ -25,14 +25,6 @@ RunEntry entry_of(const fs::path& path) {
   return {path, kind_of(path), made_at(path)};
 }
 
-Error closed_error(const fs::path& folder) {
-  return Error{.kind = ErrorKind::input,
-               .what = fmt::format("cannot look into {}: {}", folder.string(), system_reason(EACCES)),
-               .where = {},
-               .hint = "its owner can open it: chmod go+rx",
-               .also = {}};
-}
-
 // The one that was asked for may be one of those into which we may not look.
 std::optional<Error> closed_one(const std::string& asked, const fs::path& here) {
   for (const fs::path& folder : closed_folders(here)) {

@@ -158,6 +158,7 @@ std::optional<std::uint64_t> offset_since(const RankLog& log, Instant since) {
   std::error_code problem;
   const std::uint64_t end = std::filesystem::file_size(log.file, problem);
   if (problem) return std::nullopt;
+  if (end == 0) return 0;  // it printed nothing, at no time
   std::optional<std::uint64_t> out;
   bool any = false;
   const auto read = for_each_line(log.times, [&](std::string_view line) {

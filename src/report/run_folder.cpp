@@ -49,7 +49,14 @@ bool is_closed(const fs::path& folder) {
   return ::faccessat(AT_FDCWD, (folder / "").c_str(), X_OK, AT_EACCESS) != 0 && errno == EACCES;
 }
 
+Error closed_error(const fs::path& folder) {
+  return {.kind = ErrorKind::input,
+          .what = fmt::format("cannot look into {}: {}", folder.string(), system_reason(EACCES)),
+          .hint = "its owner can open it: chmod go+rx"};
+}
+
 Result<RunFolder> read_run_folder(const fs::path& path, Depth depth) {
+  if (is_closed(path)) return fail(closed_error(path));
   if (kind_of(path) != FolderKind::run)
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("{} is no run directory: it has no plan.json", path.string()),

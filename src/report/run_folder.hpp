@@ -19,6 +19,8 @@ FolderKind kind_of(const std::filesystem::path& folder);
 
 /// A folder, of another user maybe, into which we may not look: it may be a run all the same.
 bool is_closed(const std::filesystem::path& folder);
+/// What to tell of it.
+Error closed_error(const std::filesystem::path& folder);
 
 struct RunFolder {
   std::filesystem::path path;

@@ -6,6 +6,7 @@
 #include "src/base/file.hpp"
 #include "src/base/regular_file.hpp"
 #include "src/base/utc.hpp"
+#include "src/record/stop_request.hpp"
 #include "src/report/head_life.hpp"
 
 namespace dlrun::report {
@@ -151,7 +152,10 @@ void read_submission(Draft& draft, const World& world) {
   view.scheduler = text_of(*json, "scheduler"), view.scheduler_job = text_of(*json, "job_id");
   view.job = ask_scheduler_job(view.scheduler, *view.scheduler_job, world);
   const std::string job = fmt::format("job {} of {}", *view.scheduler_job, view.scheduler);
-  if (view.job.life == JobLife::gone)
+  if (view.job.life == JobLife::gone && job::requested_stop(view.entry.path) != job::RunStop::none)
+    view.standing = {RunState::stopped, job + " was cancelled by dlrun stop before a run began",
+                     std::nullopt};
+  else if (view.job.life == JobLife::gone)
     view.standing = {
         RunState::lost,
         fmt::format("{} is gone and began no run: what it printed is in {}", job, view.entry.path.string()),

@@ -1,11 +1,15 @@
 #include "src/run/head_status_file.hpp"
 
+#include <cerrno>
 #include <csignal>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/file.hpp"
-#include "src/process/thread_without_signals.hpp"
+#include "src/base/thread_without_signals.hpp"
+#include "src/process/stop_signals.hpp"
 #include "src/record/openmetrics.hpp"
 #include "src/record/stacks_request.hpp"
 
@@ -14,6 +18,20 @@ namespace {
 
 // Longer than the time in which a second SIGTERM counts as the same request (stop_signals.cpp).
 constexpr Seconds kLookInterval{1.1};
+
+// On a full disk no new file can be made, but the blocks that a file has are still its own.
+Result<void> overwrite(const std::filesystem::path& path, std::string_view text) {
+  constexpr std::uint64_t block = 512;  // of st_blocks, whatever the file system's are
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 ||
+      static_cast<std::uint64_t>(status.st_blocks) * block < text.size())
+    return fail(ErrorKind::io, "no room in {}", path.string());
+  TRY(write_all(fd.get(), text, path));
+  if (::ftruncate(fd.get(), static_cast<off_t>(text.size())) != 0)
+    return fail(ErrorKind::io, "cannot write {}: {}", path.string(), system_reason(errno));
+  return {};
+}
 
 }  // namespace
 
@@ -65,8 +83,12 @@ void HeadStatusFile::work() {
 void HeadStatusFile::write() {
   std::unique_lock lock(mutex_);
   const HeadStatus status = live_.at(SystemClock().now(), std::chrono::steady_clock::now());
+  const bool is_last = end_;
   lock.unlock();
-  auto written = replace_file(directory_ / "status.json", to_pretty_text(to_json(status)), Durability::none);
+  const std::string text = to_pretty_text(to_json(status));
+  auto written = replace_file(directory_ / "status.json", text, Durability::none);
+  if (!written && is_last)
+    (void)overwrite(directory_ / "status.json", text);  // else a reader takes us for lost
   if (written && !metrics_file_.empty())
     written = replace_file(metrics_file_, openmetrics_text(status), Durability::none);
   lock.lock();
@@ -77,7 +99,7 @@ void HeadStatusFile::pass_stop_on() {
   const RunStop asked = requested_stop(directory_);
   if (asked == RunStop::none || (asked == RunStop::save && passed_on_ == RunStop::save)) return;
   passed_on_ = asked;
-  on_stop_();
+  on_stop_(asked);
 }
 
 // Each has an id of its own: the file of one that was answered stays.
@@ -107,8 +129,14 @@ std::optional<HostsRequest> HeadStatusFile::take_hosts_request() {
   return std::exchange(hosts_asked_, std::nullopt);
 }
 
-void stop_this_run() {
-  ::kill(::getpid(), SIGTERM);
+// A second signal is what ends ranks at once. One that is still pending would be the same one; and as from a
+// key it counts however soon it comes, so that what is to end at once has no time to save.
+void stop_this_run(RunStop asked) {
+  pass_on(::getpid(), {SIGTERM, SignalSender::own_user});
+  if (asked != RunStop::now) return;
+  constexpr int kMaxLooks = 1000;
+  for (int i = 0; i < kMaxLooks && stop_signal_is_held(); ++i) std::this_thread::sleep_for(Milliseconds(1));
+  pass_on(::getpid(), {SIGTERM, SignalSender::kernel});
 }
 
 }  // namespace dlrun::job

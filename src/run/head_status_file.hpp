@@ -21,7 +21,7 @@ namespace dlrun::job {
 class HeadStatusFile {
  public:
   /// `on_stop` is called from the thread, again and again while the request is to stop at once.
-  using OnStop = std::function<void()>;
+  using OnStop = std::function<void(RunStop)>;
   /// `metrics_file` is written beside status.json (openmetrics.hpp); empty: none; relative: to the directory.
   HeadStatusFile(std::filesystem::path run_directory, const std::filesystem::path& metrics_file,
                  HeadStatus known, OnStop on_stop);
@@ -61,7 +61,7 @@ class HeadStatusFile {
   std::thread thread_;  // last: it uses the others
 };
 
-/// Asks this process to stop, as a person does with kill(1).
-void stop_this_run();
+/// Asks this process to stop, as a person does with kill(1): once, or twice for `now`.
+void stop_this_run(RunStop asked);
 
 }  // namespace dlrun::job

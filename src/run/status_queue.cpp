@@ -1,24 +1,21 @@
 #include "src/run/status_queue.hpp"
 
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <utility>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "src/base/thread_without_signals.hpp"
+
 namespace dlrun::job {
 
 // Signals are the event loop's: the thread takes none.
 StatusQueue::StatusQueue(RunStatus& status)
-    : status_(status), ready_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
+    : status_(status),
+      ready_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_(thread_without_signals([this] { run(); })) {}
 
 StatusQueue::~StatusQueue() {
   {

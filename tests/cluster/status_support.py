@@ -48,6 +48,6 @@ class Seen:
         code, _, err = self.run_on(DLRUN, "stop", job)
         self.assertEqual(code, 0, err)
         self.assertIn("is cancelled", err)
-        status = wait_until(lambda: (now := self.see(job))["state"] == "lost" and now, 0.3)
-        self.assertIn("is gone and began no run", status["reason"])
+        status = wait_until(lambda: (now := self.see(job))["state"] == "stopped" and now, 0.3)
+        self.assertIn("was cancelled by dlrun stop before a run began", status["reason"])
         self.assertFalse(list(pathlib.Path(self.folder).glob("runs/waits-*")))

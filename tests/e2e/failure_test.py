@@ -173,6 +173,14 @@ class Failure(support.Case):
         self.assertRegex(err, r"40 ranks on one node need about \d+ open files, and the limit is 64\n  hint: raise the hard limit")
         self.assertFalse(self.exists("ran"))
 
+    def test_a_limit_of_threads_is_named(self):
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        more_than_there_is = 1 << 47  # the stack of a thread: the kernel refuses it as it refuses one thread too many
+        code, _, err = self.plain("touch ran", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (more_than_there_is, hard)))
+        self.assertEqual(code, 69, err)
+        self.assertIn("error: cannot start a thread: Resource temporarily unavailable\n  hint: the limit of processes and threads is reached", err)
+        self.assertFalse(self.exists("ran"))
+
     def test_children_left_behind_are_ended(self):
         code, _, err = self.plain("setsid sleep 1000 & (setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &) ; sleep 0.3; exit 0")
         self.assertEqual(code, 0)

@@ -206,6 +206,14 @@ class Status(support.Case):
         self.assertEqual(run.returncode, 143)
         self.assertEqual(self.status()["state"], "stopped")
 
+    def test_stop_now_gives_no_time_to_save(self):
+        run = self.start("--framework", "plain", "--", "bash", "-c", "trap 'sleep 0.8; touch saved; exit 75' TERM; echo up; while :; do sleep 0.1; done")
+        support.wait_until(lambda: self.dlrun("logs")[1] == "up\n", "the rank has begun")
+        self.assertEqual(self.dlrun("stop", "bash", "--now")[0], 0)
+        _, err = run.communicate()
+        self.assertEqual(run.returncode, 143, err)
+        self.assertFalse(self.exists("saved"))
+
     def test_a_run_whose_head_was_killed_is_lost_and_says_so(self):
         run = self.begin(ranks=2)
         self.running()
@@ -242,6 +250,8 @@ class Status(support.Case):
             self.write(f"run/log-times/000{rank}-worker-{rank}.log", "2026-11-29T20:00:00Z 0\n")
         self.assertEqual(self.dlrun("logs", "run", "--since", "2026-11-29T20:00:05Z", "--rank", "0")[1], "I am 0\n")
         self.assertEqual(self.dlrun("logs", "run", "--since", "1min")[:2], (0, ""))
+        self.assertEqual(self.dlrun("--framework", "plain", "--run-dir", "silent", "--", "true")[0], 0)
+        self.assertEqual(self.dlrun("logs", "silent", "--since", "1h"), (0, "", ""))
         line = json.loads(self.dlrun("logs", "run", "--rank", "2", "--json")[1])
         self.assertEqual((line["schema"], line["rank"], line["text"]), ("dlrun.log-line/1", 2, "I am 2"))
         for flags, expected in ((("--rank", "9"), "ranks 0 to 2"), (("--role", "workr"), "did you mean 'worker'?"),
@@ -304,12 +314,7 @@ class Status(support.Case):
         self.assertEqual(self.dlrun("list", "nowhere")[0], 64)
 
     def test_a_job_in_the_queue_has_its_place_and_is_cancelled(self):
-        programs = os.path.join(self.folder, "programs")
-        os.mkdir(programs)
-        for name in ("sbatch", "squeue", "scancel", "sinfo"):
-            path = self.write(f"programs/{name}", FAKE.format())
-            os.chmod(path, 0o755)
-        self.environment["PATH"] = f"{programs}:{self.environment['PATH']}"
+        self.fake_slurm()
         code, out, err = self.dlrun("submit", "--scheduler", "slurm", "--set", "resources.nodes=1", "--framework", "plain", "--", "true")
         self.assertEqual((code, out), (0, "17\n"), err)
         status = self.status("17")
@@ -322,8 +327,30 @@ class Status(support.Case):
         self.assertEqual(code, 0, err)
         self.assertIn("job 17 of slurm is cancelled", err)
         status = self.status("17")
-        self.assertEqual(status["state"], "lost")
-        self.assertIn("job 17 of slurm is gone and began no run", status["reason"])
+        self.assertEqual((status["state"], status["reason"]), ("stopped", "job 17 of slurm was cancelled by dlrun stop before a run began"))
+
+    def fake_slurm(self):
+        programs = os.path.join(self.folder, "programs")
+        os.mkdir(programs)
+        for name in ("sbatch", "squeue", "scancel", "sinfo"):
+            path = self.write(f"programs/{name}", FAKE.format())
+            os.chmod(path, 0o755)
+        self.environment["PATH"] = f"{programs}:{self.environment['PATH']}"
+
+    def test_a_job_that_waits_for_another_start_is_cancelled(self):
+        """As after a preemption: the run is over, and its job is in the queue again."""
+        self.fake_slurm()
+        allocation = self.write("allocation.json", json.dumps(
+            {"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": "17", "array_index": None, "end_time": None, "evidence": [],
+             "nodes": [{"host": os.uname().nodename, "slots": 1, "cpus": 1, "gpus": None}]}))
+        code, _, err = self.dlrun("--allocation", allocation, "--via", "local", "--framework", "plain", "--", "sh", "-c", "exit 75")
+        self.assertEqual(code, 75, err)
+        self.write("programs/jobs", "17 PENDING\n")
+        for told in ("job 17 of slurm is cancelled", "is over: stopped"):
+            code, _, err = self.dlrun("stop", "sh")
+            self.assertEqual(code, 0, err)
+            self.assertIn(told, err)
+            self.assertEqual(self.read("programs/jobs"), "")
 
     def test_the_queues_of_pbs_and_lsf_tell_the_place_of_a_job(self):
         path = self.environment["PATH"]
@@ -344,7 +371,7 @@ class Status(support.Case):
             self.assertEqual((status["state"], status["queue"]), ("queued", place))
             self.assertRegex(self.dlrun("status", job)[1], r"queue +position 2, ")
             self.assertEqual(self.dlrun("stop", job)[0], 0)
-            self.assertEqual(self.status(job)["state"], "lost")
+            self.assertEqual(self.status(job)["state"], "stopped")
 
 
 if __name__ == "__main__":

@@ -89,6 +89,21 @@ class RunDirectory(support.Case):
         finally:
             subprocess.run(["umount", disk], check=True)
 
+    def test_on_a_disk_that_fills_up(self):
+        """There is no room for a record: how the run ended is told all the same."""
+        disk = os.path.join(self.folder, "disk")
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk], check=True)
+        try:
+            code, _, err = self.dlrun("-q", "--framework", "plain", "--", "sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; sleep 1000", cwd=disk)
+            self.assertEqual(code, 74, err)
+            self.assertIn("No space left on device", err)
+            code, out, err = self.dlrun("status", cwd=disk)
+            self.assertEqual(code, 0, err)
+            self.assertRegex(out, r"state +failed \(exit code 74\)\nreason .*No space left on device")
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
     def test_in_a_folder_of_somebody_else(self):
         os.chmod(self.folder, 0o755)
         self.write("file", "")

@@ -11,7 +11,7 @@
 #include "src/agent/stage_in/tree_writer.hpp"
 #include "src/agent/stage_in/unpacker.hpp"
 #include "src/base/file.hpp"
-#include "src/process/thread_without_signals.hpp"
+#include "src/base/thread_without_signals.hpp"
 #include "src/protocol/call_agent_port.hpp"
 
 namespace dlrun::agent {

@@ -1,11 +1,14 @@
 #include "src/process/child.hpp"
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include "src/process/command.hpp"
+#include "tests/unit/folder.hpp"
 
 using namespace dlrun;
 
@@ -85,8 +88,21 @@ TEST_CASE("a program that cannot run is an error that names it") {
   CHECK(start("no-such-program").starts_with("program 'no-such-program' is not found\n  hint: PATH is "));
   CHECK(start("./no-such") == "./no-such does not exist\n  hint: looked for ./no-such");
   CHECK(start("/etc/passwd") == "/etc/passwd is not executable\n  hint: chmod +x /etc/passwd");
+  CHECK(start("/usr") == "/usr is a folder, not a program\n  hint: name a program in it");
   CHECK(start("true", "/no/such/folder") ==
         "cannot start /usr/bin/true: /no/such/folder: No such file or directory");
+  const test::Folder folder;
+  const auto start_file = [&](const std::string& text) {
+    const std::string program = folder.write("program", text);
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    const std::string told = start(program);
+    return told.substr(std::min(told.find("hint: "), told.size()));
+  };
+  CHECK(start_file("#!/no/such -u\nx\n") ==
+        "hint: the interpreter of its first line is not there: #!/no/such -u");
+  CHECK(start_file("#!/bin/bash\r\ntrue\r\n") ==
+        "hint: its lines end as on Windows: sed -i 's/\\r$//' " + (folder.path / "program").string());
+  CHECK(start_file("true\n").starts_with("hint: a script needs a first line such as #!/bin/bash"));
 }
 
 TEST_CASE("a command that outlives its limit is ended with its whole session") {

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 
 #include "src/base/file.hpp"
 #include "src/process/appended_file.hpp"
@@ -52,6 +53,27 @@ void drain(FileWriter& writer) {
 }
 
 }  // namespace
+
+TEST_CASE("work is done all the same where the system gives no thread") {
+  pthread_attr_t usual, too_large;
+  REQUIRE(::pthread_getattr_default_np(&usual) == 0);
+  REQUIRE(::pthread_attr_init(&too_large) == 0);
+  REQUIRE(::pthread_attr_setstacksize(&too_large, std::size_t{1} << 47) == 0);
+  REQUIRE(::pthread_setattr_default_np(&too_large) == 0);
+  FileWriter writer;
+  bool done = false, heard = false;
+  writer.run(
+      [&]() -> Result<void> {
+        done = true;
+        return {};
+      },
+      [&](const Result<void>&) { heard = true; });
+  CHECK(done);
+  CHECK_FALSE(heard);
+  REQUIRE(::pthread_setattr_default_np(&usual) == 0);
+  drain(writer);
+  CHECK(heard);
+}
 
 TEST_CASE("work is done in order beside its owner, who hears of it when it collects") {
   Gate gate;

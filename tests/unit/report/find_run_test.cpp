@@ -95,6 +95,7 @@ TEST_CASE("a folder that may not be read is told, and not taken for no run") {
   CHECK(runs.found("theirs-20261129-140000-eeee").starts_with(denied));
   CHECK(runs.found("theirs").starts_with(denied));
   CHECK(runs.found("runs/theirs-20261129-140000-eeee/").starts_with(denied));
+  CHECK(read_run_folder(closed).error().text().starts_with(denied));
   CHECK(runs.found("small") == "small-20261129-110000-bbbb");
   CHECK(runs.found("smoll").find("there is no run 'smoll'") != std::string::npos);
   CHECK(closed_folders(runs.folder.path) == std::vector{closed});

@@ -144,7 +144,7 @@ TEST_CASE("the file is there from the start to the end, and a request to stop is
   const test::Folder folder;
   std::atomic<int> stops = 0;
   {
-    HeadStatusFile file(folder.path, "metrics.prom", {}, [&] { ++stops; });
+    HeadStatusFile file(folder.path, "metrics.prom", {}, [&](RunStop) { ++stops; });
     REQUIRE(request_stop(folder.path, RunStop::save));
     file.change([](LiveStatus& live) { live.ended(0, "done"); });
     while (stops == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -158,14 +158,14 @@ TEST_CASE("the file is there from the start to the end, and a request to stop is
 }
 
 TEST_CASE("a status that cannot be written is a reason to be told") {
-  HeadStatusFile file("/nowhere/run", "", {}, [] {});
+  HeadStatusFile file("/nowhere/run", "", {}, [](RunStop) {});
   while (file.problem().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   CHECK(file.problem().find("/nowhere/run/status.json") != std::string::npos);
 }
 
 TEST_CASE("a metrics file that cannot be written is a reason to be told, and the status is written") {
   const test::Folder folder;
-  HeadStatusFile file(folder.path, "/nowhere/metrics.prom", {}, [] {});
+  HeadStatusFile file(folder.path, "/nowhere/metrics.prom", {}, [](RunStop) {});
   while (file.problem().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   CHECK(file.problem().find("/nowhere/metrics.prom") != std::string::npos);
   CHECK(std::filesystem::exists(folder.path / "status.json"));
