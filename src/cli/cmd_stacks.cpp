@@ -17,7 +17,7 @@ namespace dlrun::cli {
 namespace {
 
 constexpr FlagRow<StacksCommand> kStacksFlags[] = {
-    {{.name = "--threads", .help = "show the other threads of the ranks, too"}, &StacksCommand::threads},
+    {{.name = "--threads", .help = "also show the other threads of the ranks"}, &StacksCommand::threads},
 };
 
 // Agents have 10 s for their ranks, the head 15 s for the agents; files are looked at each second.
