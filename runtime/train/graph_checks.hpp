@@ -22,8 +22,8 @@ Result<void> check_patterns(const Graph& graph, const std::vector<ParameterPatte
 /// its gradient, the optimizer's state.
 Result<void> check_state_size(const Graph& graph, std::size_t numbers_each);
 
-/// That each of so many parameter servers of their own has a tensor of the model to place on it; `where`: of the
-/// placement in the job file.
+/// That each of so many parameter servers of their own has a tensor of the model to place on it; `where`: of
+/// the placement in the job file.
 Result<void> check_server_count(const Graph& graph, int servers, const std::string& where);
 
 }  // namespace dlrun::runtime

@@ -297,8 +297,8 @@ class Session {
     return Start{resumed.position, shards, resumed.epoch_sums};
   }
 
-  // What the others have agreed on is compared by the launcher, before this rank is let in; its GPU is connected
-  // when it is.
+  // What the others have agreed on is compared by the launcher, before this rank is let in; its GPU is
+  // connected when it is.
   Result<Start> join_later(int shards) {
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(check_shards());
