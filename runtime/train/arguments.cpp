@@ -57,7 +57,7 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
   const bool has_sequence = out.sequence == SequenceParallel::on;
   if ((out.ranks || out.tensor_ranks || out.stages || out.servers || has_sequence) &&
       out.action == Arguments::Action::train)
-    return wrong(fmt::format("{} goes with --check and --check-settings: a rank knows how many there are",
+    return wrong(fmt::format("{} needs --check or --check-settings: a rank that trains knows these numbers",
                              out.ranks          ? "--ranks"
                              : out.tensor_ranks ? "--tensor"
                              : out.stages       ? "--pipeline"

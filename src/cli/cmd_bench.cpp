@@ -116,7 +116,7 @@ void say_end(const bench::OpenBench& open, const bench::BenchEnd& end, Console& 
   console.say(
       fmt::format("dlrun: {}; results: {}", summary_of(open.bench), (open.folder / "bench.json").string()));
   if (end.signal || end.at_walltime)
-    console.say(fmt::format("dlrun: to go on: dlrun bench --resume {}", open.folder.string()));
+    console.say(fmt::format("dlrun: to continue: dlrun bench --resume {}", open.folder.string()));
 }
 
 // The table, or what else is wanted of the results. `code`: of the benchmark itself, which counts first.

@@ -39,7 +39,8 @@ class LogPrinter {
       timeless_ = timeless_ || (since && !offset && std::filesystem::exists(log.file, problem));
       shown_.push_back({log, report::LogReader(log.file, offset.value_or(0))});
     }
-    if (timeless_) context_.console.say("dlrun: some logs of this run have no times: all of them is shown");
+    if (timeless_)
+      context_.console.say("dlrun: some logs of this run have no times, and are shown as a whole");
   }
 
   Result<void> print(report::LogReader::Until until) {

@@ -39,7 +39,7 @@ std::string request_of(const Result<Json>& document) {
 tl::unexpected<Error> ended_meanwhile(const RunView& view) {
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("{} ended before its stacks were read", view.entry.folder()),
-                    .hint = fmt::format("dlrun status {} tells how it ended", view.entry.folder())});
+                    .hint = fmt::format("dlrun status {} shows how it ended", view.entry.folder())});
 }
 
 Result<Json> ask_head(const RunView& view, const report::World& world) {
