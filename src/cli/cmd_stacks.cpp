@@ -58,21 +58,21 @@ Result<Json> ask_head(const RunView& view, const report::World& world) {
     const std::string asked = job::requested_stacks(view.run);
     if (asked != id && asked == answered) TRY(job::request_stacks(view.run, id)), waited = Seconds(0);
   }
-  return fail(Error{
-      .kind = ErrorKind::unavailable,
-      .what =
-          fmt::format("{} has not answered within {}", view.entry.folder(), format_duration(kAnswerLimit)),
-      .hint = fmt::format("dlrun status {} shows whether it is still on", view.entry.folder())});
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("{} has not answered within {}", view.entry.folder(),
+                                        format_duration(kAnswerLimit)),
+                    .hint = fmt::format("dlrun status {} shows whether it still runs", view.entry.folder())});
 }
 
 // What was read before its end, if anything was.
 Result<Json> read_of_the_past(const RunView& view) {
   auto document = read_document(view.run);
   if (document) return document;
-  return fail(Error{.kind = view.standing.state == RunState::lost ? ErrorKind::lost : ErrorKind::unavailable,
-                    .what = fmt::format("{} is over ({}), and no stacks of it were read", view.entry.folder(),
-                                        word_of(view.standing.state)),
-                    .hint = "they can be read while it is on; a run that hangs has them in stacks.json"});
+  return fail(
+      Error{.kind = view.standing.state == RunState::lost ? ErrorKind::lost : ErrorKind::unavailable,
+            .what = fmt::format("{} is over ({}), and no stacks of it were read", view.entry.folder(),
+                                word_of(view.standing.state)),
+            .hint = "stacks can be read while a run is under way; those of a hung run are in stacks.json"});
 }
 
 Result<Json> document_of(const RunView& view, const report::World& world) {
