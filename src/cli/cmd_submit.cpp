@@ -149,8 +149,9 @@ Result<int> show_dry_run(const Submissions& submissions, Instant now, const Cont
   for (const Planned& one : submissions.all) TRY(context.console.data(one.plan.script));
   say_prediction(submissions, now, context.console);
   for (const Planned& one : submissions.all)
-    context.console.say(fmt::format("dlrun: would be submitted by: {}, with the job as it is now in {}",
-                                    shell_join(one.plan.command), one.plan.frozen_job_path));
+    context.console.say(
+        fmt::format("dlrun: not submitted; the command would be: {}; the job would be saved in {}",
+                    shell_join(one.plan.command), one.plan.frozen_job_path));
   return 0;
 }
 
