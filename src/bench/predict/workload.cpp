@@ -136,8 +136,9 @@ Workload workload_of(const Bench& bench, std::vector<const Cell*> cells) {
 
 Result<std::vector<Workload>> workloads_of(const Bench& bench) {
   if (std::none_of(bench.axes.begin(), bench.axes.end(), results::is_scale))
-    return bad_input("", "no axis of this bench counts resources, so there is nothing to go on from",
-                     "a prediction needs an axis such as nodes with two values or more");
+    return bad_input(
+        "", "no axis of this bench counts resources, so the rate on more of them cannot be predicted",
+        "a prediction needs an axis such as nodes with two values or more");
   const auto cells = results::cells_of(bench);
   std::map<std::vector<Json>, std::size_t> places;
   std::vector<std::vector<const Cell*>> groups;
