@@ -4,12 +4,32 @@
 
 function note(name) { if (!((FILENAME, name) in known)) { known[FILENAME, name]; names[FILENAME] = names[FILENAME] name " " } }
 
-FNR == 1 { files[++count] = FILENAME; within = 0; names[FILENAME] = "" }
+# The further names of a declaration: "constexpr Seconds kTimeout{10}, kPause{0.1};", which may go over several lines.
+function note_others(text,   parts, n, i) {
+  while (gsub(/\{[^{}]*\}|\([^()]*\)|<[^<>]*>|"[^"]*"/, "", text)) {}
+  sub(/;.*/, "", text)
+  n = split(text, parts, ",")
+  for (i = 2; i <= n; i++) {
+    sub(/^[ *&]+/, "", parts[i]); sub(/[^A-Za-z_0-9].*/, "", parts[i])
+    if (parts[i] ~ /^[A-Za-z_]/) note(parts[i])
+  }
+}
+
+FNR == 1 { files[++count] = FILENAME; within = 0; names[FILENAME] = ""; pending = "" }
+pending != "" {
+  pending = /\{$/ ? "" : pending $0
+  if (pending ~ /;/) { note_others(pending); pending = "" }
+  next
+}
 /^namespace \{/ { within = 1; next }
 /^}  \/\/ namespace/ { within = 0; next }
 within || /^static / || /^using [A-Za-z_0-9]+ =/ || /^#define / {
   line = $0
   if (line !~ /^[A-Za-z#]/ || line ~ /^(namespace|template|TEST_CASE|public|private|protected)/) next
+  if (line ~ /^(constexpr|const|static|thread_local) /) {
+    if (line ~ /;/) note_others(line)
+    else if (line !~ /\{$/) pending = line
+  }
   sub(/^#define /, "", line)
   if (line ~ /^(struct|class|enum class|enum|union|using) /) { sub(/^(enum class|struct|class|enum|union|using) /, "", line); sub(/[^A-Za-z_0-9].*/, "", line) }
   else { sub(/(\(| =|=|\{|\[|;).*/, "", line); sub(/^.*[ &*]/, "", line) }

@@ -154,7 +154,7 @@ Result<void> CompiledEngine::prepare() {
   operators_ = plan_.make_operators();
   for (std::size_t index = 0; index < operators_.size(); ++index)
     if (!operators_[index])
-      return fail(ErrorKind::internal, "model '{}': operator {} ({}) has no CPU form here",
+      return fail(ErrorKind::internal, "model '{}': operator {} ({}) is not implemented on CPUs",
                   plan_.graph().model, index, operation_name(plan_.graph().nodes[index].operation));
   loss_ = dynamic_cast<Loss*>(operators_.back().get());
   if (loss_ == nullptr && !plan_.graph().stage)

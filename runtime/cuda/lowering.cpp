@@ -167,7 +167,7 @@ class Lowering {
 
   Result<void> no_form(const Node& node, const char* which) const {
     return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = fmt::format("model '{}': a {} {} has no form on a GPU", graph_.model,
+                      .what = fmt::format("model '{}': a {} {} is not supported on GPUs", graph_.model,
                                           operation_name(node.operation), which),
                       .hint = "write device: cpu"});
   }

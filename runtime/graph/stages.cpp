@@ -56,7 +56,7 @@ Result<void> check_losses(const Graph& graph) {
     return is_loss(node) && &node != &graph.nodes.back();
   };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_before_end)) return {};
-  return refuse(graph, "has losses before its end, which the stages of a pipeline do not support so far",
+  return refuse(graph, "has auxiliary losses, which pipelines do not support",
                 "remove parallel.pipeline, or choose a model with one loss");
 }
 
@@ -241,8 +241,9 @@ Result<std::size_t> place_before(const Graph& graph, const std::vector<std::size
   return refuse_cut(
       fmt::format("train.pipeline.cut: no stage can begin with layer '{}' of model '{}'", cut.layer,
                   graph.model),
-      fmt::format("a stage begins where one value alone goes on, behind another layer, as with {}",
-                  fmt::join(possible_layers(graph, places), ", ")));
+      fmt::format(
+          "a stage can begin only where a single tensor is passed on, after another layer, as with {}",
+          fmt::join(possible_layers(graph, places), ", ")));
 }
 
 }  // namespace
@@ -267,7 +268,7 @@ Result<std::vector<std::size_t>> places_of_cuts(const Graph& fused, int stages) 
   std::vector<std::size_t> out = Cuts(fused, possible_places(fused)).best(stages);
   if (out.size() + 1 == static_cast<std::size_t>(stages)) return out;
   return refuse(fused, fmt::format("cannot be cut into {} stages with parameters", stages),
-                "set a smaller parallel.pipeline: a stage ends where one value alone goes on");
+                "set a smaller parallel.pipeline: a stage can end only where a single tensor is passed on");
 }
 
 Result<Graph> cut_graph(const Graph& whole, const StageRank& rank, std::span<const StageCut> cuts) {

@@ -57,7 +57,7 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
   const bool has_sequence = out.sequence == SequenceParallel::on;
   if ((out.ranks || out.tensor_ranks || out.stages || out.servers || has_sequence) &&
       out.action == Arguments::Action::train)
-    return wrong(fmt::format("{} goes with --check and --check-settings: a rank knows how many there are",
+    return wrong(fmt::format("{} needs --check or --check-settings: a rank that trains knows these numbers",
                              out.ranks          ? "--ranks"
                              : out.tensor_ranks ? "--tensor"
                              : out.stages       ? "--pipeline"
@@ -67,27 +67,41 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
 }
 
 std::string_view help_text() {
-  return R"(dlrun-train: one rank of a training with dlrun's own runtime. dlrun starts it: see dlrun(1).
+  return R"(dlrun-train: one rank of a training by dlrun's own runtime. See dlrun-train(1).
 
-  dlrun-train --config FILE            trains; FILE is JSON that dlrun wrote from a job file
-  dlrun-train --check [--ranks N [--tensor T [--sequence]] [--pipeline P] [--servers S]] --config FILE    checks the job, the data files' headers and the checkpoint folder
-  dlrun-train --check-settings [--ranks N [--tensor T [--sequence]] [--pipeline P] [--servers S]] --config FILE    checks the settings of the job alone
-              ... of N ranks, in tensor groups of T (with sequence parallelism) and pipelines of P stages, or with S parameter servers
-  dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop]    packs folders of images for fast reading
-              [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
-  dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb    repacks encoded images into large files
+Training; dlrun starts it so:
+  dlrun-train --config FILE
+      Trains. FILE is JSON that dlrun wrote from a job file.
+  dlrun-train --check [--ranks N [--tensor T [--sequence]] [--pipeline P] [--servers S]] --config FILE
+      Checks the job, the headers of the data files and the checkpoint folder: for N ranks in tensor groups of T
+      (with sequence parallelism) and pipelines of P stages, or with S parameter servers.
+  dlrun-train --check-settings [...] --config FILE
+      Checks only the settings of the job. Takes the same flags as --check.
+
+Preparing data:
+  dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop] [--list FILE --classes N [--test-list FILE]]
+      Packs the images of folders, or of lists, for fast reading.
+  dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb
               [--from images|list|webdataset|tfrecord|lmdb] [--classes N] [--shard-size 128MiB]
-  dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]    writes texts as token files
-  dlrun-train --evaluate DIR --checkpoint CKPT [--from FORMAT]    top-1, top-5, loss and confusion matrix, as JSON
-              [--from numpy|hdf5 --samples NAME --labels NAME|--targets NAME [--axes CHW]]    ... of arrays of numbers
-  dlrun-train --predict FILE... --checkpoint CKPT    classes and scores of images, or predictions for .npy files, as JSON
-  dlrun-train --sample TEXT --checkpoint CKPT [--length 200] [--temperature 1] [--top-k 0] [--seed 1]    continues a text
-              ... each token is drawn from the K best with --top-k K, from all with 0
+      Repacks encoded images into large files.
+  dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]
+      Writes texts as token files.
+
+Using a trained model; CKPT is a checkpoint or a folder of checkpoints:
+  dlrun-train --evaluate DIR --checkpoint CKPT [--from FORMAT]
+              [--from numpy|hdf5 --samples NAME --labels NAME|--targets NAME [--axes CHW]]
+      Prints top-1 and top-5 accuracy, loss and confusion matrix as JSON.
+  dlrun-train --predict FILE... --checkpoint CKPT
+      Prints classes and scores of images, or predictions for .npy files, as JSON.
+  dlrun-train --sample TEXT --checkpoint CKPT [--length 200] [--temperature 1] [--top-k 0] [--seed 1]
+      Continues a text. Each token is drawn from the K best with --top-k K, from all with 0.
   dlrun-train --export FILE.onnx|FILE.safetensors --checkpoint CKPT
+      Writes the model as ONNX or safetensors.
+
   dlrun-train --version | --help
 
-Exit codes: 0 done, 64 usage, 65 job file or data malformed, 69 ranks could not connect, 70 a bug,
-71 lost a rank, 74 a checkpoint, metrics or the standard output cannot be written, 75 stopped on request with a checkpoint.
+Exit codes: 0 done, 64 usage, 65 job file or data malformed, 69 ranks could not connect, 70 a bug, 71 lost a rank,
+74 a checkpoint, metrics or the standard output cannot be written, 75 stopped on request with a checkpoint.
 )";
 }
 

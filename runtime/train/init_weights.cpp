@@ -21,7 +21,7 @@ Result<void> check_all_there(const std::vector<std::string>& missing, const std:
               .what = fmt::format("{} tensor{} of the model cannot be taken from it", missing.size(),
                                   missing.size() == 1 ? "" : "s"),
               .where = file,
-              .hint = "name those that are to start anew: init-from: {file: ..., skip: [fc.*]}",
+              .hint = "list the tensors to initialize: init-from: {file: ..., skip: [fc.*]}",
               .also = missing};
   if (missing.size() > kShown) {
     error.also.resize(kShown);
@@ -93,7 +93,7 @@ Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights&
     left = TRY(left_by_all(*stages, left));
   }
   std::vector<std::string> lines{fmt::format("{} tensors start from {}", taken.size(), file.name())};
-  if (!skipped.empty()) lines.push_back("they start anew: " + short_list(skipped));
+  if (!skipped.empty()) lines.push_back("initialized, not read: " + short_list(skipped));
   if (!left.empty()) lines.push_back("tensors of the file that are not used: " + short_list(left));
   return lines;
 }

@@ -256,7 +256,7 @@ Result<SampleOptions> read_sample_options(const Flags& flags) {
 Result<void> check_flags(const Flags& flags) {
   for (const char* name : {"--length", "--temperature", "--top-k", "--seed"})
     if (flags.contains(name) && !flags.contains("--sample"))
-      return wrong_option(fmt::format("{} goes with --sample", name));
+      return wrong_option(fmt::format("{} needs --sample", name));
   return {};
 }
 

@@ -38,9 +38,9 @@ Result<void> read_lists(const Flags& flags, ImageSpec& data) {
   };
   data.list = value("--list");
   data.test_list = value("--test-list");
-  if (data.list.empty() && !data.test_list.empty()) return wrong_option("--test-list goes with --list");
+  if (data.list.empty() && !data.test_list.empty()) return wrong_option("--test-list needs --list");
   if (data.list.empty() != value("--classes").empty())
-    return wrong_option("--list and --classes go together");
+    return wrong_option("--list and --classes need each other");
   if (data.list.empty()) return {};
   const auto classes = parse_integer(value("--classes"), 2, 65536);
   if (!classes)
@@ -63,7 +63,7 @@ Result<PackJob> read_pack(const Flags& flags) {
   for (const char* other :
        {"--from", "--image-key", "--label-key", "--first-label", "--channels", "--shard-size"})
     if (flags.contains(other))
-      return wrong_option(fmt::format("{} goes with --as shards, webdataset, tfrecord or lmdb", other));
+      return wrong_option(fmt::format("{} needs --as shards, webdataset, tfrecord or lmdb", other));
   PackJob out;
   out.data.train_share = 0.5;  // whether there is a test part is the training's business
   out.data.directory = flags.at("--prepare");
@@ -124,7 +124,8 @@ Result<TextJob> read_text(const Flags& flags) {
 
 Result<RepackJob> read_repack(const Flags& flags) {
   RepackJob out;
-  if (flags.contains("--size")) return wrong_option("--size goes with --as pixels: images keep their sizes");
+  if (flags.contains("--size"))
+    return wrong_option("--size needs --as pixels: otherwise images keep their sizes");
   const std::string& as = flags.at("--as");
   std::vector<std::string> names{"pixels"};
   for (const ShardWriter& writer : shard_writers()) {
@@ -196,7 +197,7 @@ Result<PrepareJob> parse_prepare(const std::vector<std::string>& words) {
   const Flags flags = TRY(read_flags(words, known));
   if (!flags.contains("--into")) return wrong_option("--into DIR, the new folder, is missing");
   if (flags.contains("--tokens")) return TRY(read_text(flags));
-  if (flags.contains("--validation")) return wrong_option("--validation goes with --tokens");
+  if (flags.contains("--validation")) return wrong_option("--validation needs --tokens");
   if (repacks(flags)) return TRY(read_repack(flags));
   return TRY(read_pack(flags));
 }

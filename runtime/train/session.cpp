@@ -484,7 +484,7 @@ class Session {
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("train.shards is {}, and {} has {}", *spec_.shards->count,
                                           checkpoint, *shards_there_),
-                      .hint = "set train.shards to auto, or start anew in another checkpoint.dir"});
+                      .hint = "set train.shards to auto, or start a new training in another checkpoint.dir"});
   }
 
   Result<void> announce(const LoadedCheckpoint& chosen, const Position& start) {

@@ -26,7 +26,7 @@ Result<int> allowed_cores() {
 }
 
 std::string detect_local(const DiscoveryContext&) {
-  return "not inside a batch job: this machine alone";
+  return "not inside a batch job: only this machine";
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ Result<void> add_this_node(const Environment& environment, Allocation& out) {
   if (count != "1")
     return fail(
         unreadable(fmt::format("SLURM_JOB_NODELIST is not set (SLURM_NNODES={})", count), {},
-                   "run inside the batch script, srun or salloc; --scheduler local uses this machine alone"));
+                   "run inside the batch script, srun or salloc; --scheduler local uses only this machine"));
   std::string host = environment.get("SLURMD_NODENAME");
   if (const MachineNames machine = this_machine(); host.empty() && !machine.names.empty())
     host = machine.names.front();
@@ -252,7 +252,7 @@ tl::unexpected<Error> left_over(const std::string& job_id, std::string_view why)
   return fail(Error{
       .kind = ErrorKind::allocation,
       .what = fmt::format("the Slurm variables of this shell are left over: job {} {}", job_id, why),
-      .hint = "unset the SLURM_* variables or open a new shell; --scheduler local uses this machine alone"});
+      .hint = "unset the SLURM_* variables or open a new shell; --scheduler local uses only this machine"});
 }
 
 struct Account {

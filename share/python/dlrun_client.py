@@ -129,7 +129,7 @@ class Client:
         self.saved(step, time.monotonic() - began)
 
     def saved(self, step, seconds):
-        """A sound checkpoint of this step is on disk. Call it only then: dlrun ends runs that have one."""
+        """A complete checkpoint of this step is on disk. Call it only then: dlrun ends runs that have one."""
         self._send({"saved": step, "seconds": round(seconds, 3)})
 
     def stop_if_requested(self):

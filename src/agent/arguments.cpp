@@ -47,14 +47,14 @@ std::optional<std::string> answer_to_person(const std::vector<std::string>& word
   if (words[0] != "--help" && words[0] != "-h") return std::nullopt;
   return fmt::format(
       "Usage: {}\n\n"
-      "The agent of one node: it starts the node's ranks, serves their MPI and ends them. dlrun starts\n"
-      "it on every node of a run; nobody else needs to.\n\n"
-      "  --head A,B     addresses to call the head of the run at; without it, we speak by stdin and stdout\n"
-      "  --port N       the port there\n"
-      "  --token FILE   what proves us to the head; without it, it is in DLRUN_AGENT_TOKEN\n"
-      "  --hold DIR     the folder of this copy of dlrun, kept from being taken for abandoned\n"
-      "  --read-stacks  show in which functions processes are; an agent starts itself so\n"
-      "  --version      the version; a head takes no agent of another one\n\n"
+      "The agent of one node: it starts the ranks of the node, serves their MPI and ends them. dlrun\n"
+      "starts it on every node of a run; nobody else needs to.\n\n"
+      "  --head A,B     addresses of the head; without it, agent and head communicate over stdin and stdout\n"
+      "  --port N       port of the head\n"
+      "  --token FILE   token that proves the agent to the head (default: the one in DLRUN_AGENT_TOKEN)\n"
+      "  --hold DIR     folder of this copy of dlrun; while it is held, no other run removes it\n"
+      "  --read-stacks DIR RANK:PID...  print which functions these processes are in; agents use it\n"
+      "  --version      print the version; a head accepts only agents of its own version\n\n"
       "See dlrun-agent(1).\n",
       kUsage);
 }

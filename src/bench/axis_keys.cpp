@@ -71,8 +71,7 @@ Override override_of(std::string path, const plan::BenchValue& value) {
 // Made-up data that take as long to compute as the real ones: only the user can tell their shape.
 Result<std::string> synthetic_section(const plan::BenchValue& value, const plan::JobSpec& spec) {
   if (!spec.bench || !spec.bench->synthetic)
-    return bad_input(value.source,
-                     "the axis 'data' has 'synthetic', and nothing tells the shape of such data",
+    return bad_input(value.source, "the axis 'data' has 'synthetic', and the shape of such data is not set",
                      "give it as bench: {synthetic: {shape: [3, 224, 224], classes: 1000}}");
   Json section = yaml::to_json(*spec.bench->synthetic);
   if (section.is_object()) section["format"] = "synthetic";

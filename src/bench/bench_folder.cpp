@@ -159,7 +159,7 @@ Result<void> create(const OpenBench& open) {
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("{} has a benchmark already", open.folder.string()),
                       .where = {},
-                      .hint = fmt::format("dlrun bench --resume {} goes on with it", open.folder.string()),
+                      .hint = fmt::format("dlrun bench --resume {} continues it", open.folder.string()),
                       .also = {}});
   TRY(make_directories(open.folder.parent_path(), Access::shared));
   TRY(make_directories(open.folder, Access::owner_only));
@@ -194,9 +194,9 @@ Result<void> prepare_to_resume(OpenBench& open) {
     if (fs::exists(point_folder(open.folder, point.id) / "submission.json", problem))
       return fail(
           Error{.kind = ErrorKind::usage,
-                .what = fmt::format("the points of {} are jobs of their own", open.folder.string()),
+                .what = fmt::format("the points of {} are separate jobs", open.folder.string()),
                 .where = {},
-                .hint = fmt::format("dlrun bench --collect {} reads what they came to", open.folder.string()),
+                .hint = fmt::format("dlrun bench --collect {} reads their results", open.folder.string()),
                 .also = {}});
     if (point.status != PointStatus::running) continue;
     point.status = PointStatus::pending;

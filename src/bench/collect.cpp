@@ -154,7 +154,7 @@ Result<Rate> measured_rate(const Json& record, const plan::BenchSpec& spec, cons
   return fail(Error{.kind = ErrorKind::input,
                     .what = "no rate was measured: the program reported neither a rate nor steps",
                     .where = {},
-                    .hint = "set bench.rate to an expression for the lines that tell it",
+                    .hint = "set bench.rate to a regular expression for it",
                     .also = {}});
 }
 

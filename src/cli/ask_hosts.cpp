@@ -40,7 +40,7 @@ tl::unexpected<Error> ended_meanwhile(const RunView& view, job::HostsChange chan
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("{} ended before the nodes had {}", view.entry.folder(),
                                         change == job::HostsChange::leave ? "left" : "joined"),
-                    .hint = fmt::format("dlrun status {} tells how it ended", view.entry.folder())});
+                    .hint = fmt::format("dlrun status {} shows how it ended", view.entry.folder())});
 }
 
 Result<Json> await_answer(const RunView& view, const job::HostsRequest& request, const report::World& world) {

@@ -27,23 +27,26 @@ std::string check_tuned(const std::string& text) {
 constexpr FlagRow<BenchCommand> kBenchFlags[] = {
     {{.name = "--axis",
       .value = "KEY=V1,V2,...",
-      .help = "values of a key: nodes, batch, threads, ..., or any key of the job file",
+      .help = "values of an axis: nodes, batch, threads, ..., or any key of the job file",
       .choices = "nodes= tasks-per-node= gpus= batch= global-batch= servers= placement= threads= algorithm= "
                  "bucket= dtype= data= tensor-parallel= pipeline-parallel="},
      &BenchCommand::axes},
-    {{.name = "--resume", .value = "DIR", .help = "go on with the benchmark in this folder"},
+    {{.name = "--resume",
+      .value = "DIR",
+      .help = "run the points that are left of the benchmark in this folder"},
      &BenchCommand::resume},
     {{.name = "--collect",
       .value = "DIR",
-      .help = "read what the jobs of dlrun submit --sweep came to so far",
+      .help = "read the results so far of the jobs of dlrun submit --sweep",
       .excludes = "--resume"},
      &BenchCommand::collect},
     {{.name = "-w,--watch",
-      .help = "with --collect: go on until all points are over, and stop those of --stop-early"},
+      .help =
+          "with --collect: continue until all points have ended, and stop trainings as --stop-early says"},
      &BenchCommand::watch},
     {{.name = "--tune",
       .value = "WHAT",
-      .help = "find the best value: threads, bucket, batch, memory, or any key with its --axis",
+      .help = "find the best value of threads, bucket, batch, memory, or of any axis that --axis gives",
       .choices = "threads bucket algorithm batch memory",
       .excludes = "--resume",
       .check = check_tuned},
@@ -51,11 +54,11 @@ constexpr FlagRow<BenchCommand> kBenchFlags[] = {
 };
 
 constexpr FlagRow<JobOptions> kSectionFlags[] = {
-    {{.name = "--repeats", .value = "N", .help = "measure each point so often"}, Key{"bench.repeats"}},
-    {{.name = "--warmup", .value = "N", .help = "steps before those that are timed (default: 10)"},
+    {{.name = "--repeats", .value = "N", .help = "measure each point N times"}, Key{"bench.repeats"}},
+    {{.name = "--warmup", .value = "N", .help = "steps before the timed ones (default: 10)"},
      Key{"bench.warmup"}},
-    {{.name = "--steps", .value = "N", .help = "steps that are timed (default: 100)"}, Key{"bench.steps"}},
-    {{.name = "--epochs", .value = "N", .help = "train so long at each point, and keep the final metrics"},
+    {{.name = "--steps", .value = "N", .help = "timed steps (default: 100)"}, Key{"bench.steps"}},
+    {{.name = "--epochs", .value = "N", .help = "train N epochs at each point, and keep the final metrics"},
      Key{"bench.epochs"}},
     {{.name = "--stop-early",
       .value = "METRIC",
@@ -64,16 +67,18 @@ constexpr FlagRow<JobOptions> kSectionFlags[] = {
      Key{"bench.stop-early"}},
     {{.name = "--rate",
       .value = "REGEX",
-      .help = "lines of a rank that tell the rate, as 'images/s: ([0-9.]+)'"},
+      .help = "regular expression for the rate in the output of a rank, as 'images/s: ([0-9.]+)'"},
      Key{"bench.rate"}},
     {{.name = "--unit", .value = "UNIT", .help = "unit of the rate, as images/s"}, Key{"bench.unit"}},
     {{.name = "--limit", .value = "TIME", .help = "time limit of a point (default: 30min)"},
      Key{"bench.limit"}},
     {{.name = "--time",
       .value = "TIME",
-      .help = "stop a program after this time; what it told so far counts"},
+      .help = "stop a program after this time, and use what it has reported"},
      Key{"bench.time"}},
-    {{.name = "--concurrent", .value = "N", .help = "points at once (default: as many as fit on the nodes)"},
+    {{.name = "--concurrent",
+      .value = "N",
+      .help = "points at the same time (default: as many as fit on the nodes)"},
      Key{"bench.concurrent"}},
 };
 
@@ -111,7 +116,7 @@ void say_end(const bench::OpenBench& open, const bench::BenchEnd& end, Console& 
   console.say(
       fmt::format("dlrun: {}; results: {}", summary_of(open.bench), (open.folder / "bench.json").string()));
   if (end.signal || end.at_walltime)
-    console.say(fmt::format("dlrun: to go on: dlrun bench --resume {}", open.folder.string()));
+    console.say(fmt::format("dlrun: to continue: dlrun bench --resume {}", open.folder.string()));
 }
 
 // The table, or what else is wanted of the results. `code`: of the benchmark itself, which counts first.

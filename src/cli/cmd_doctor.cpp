@@ -22,7 +22,8 @@ constexpr int kInterrupted = 130;
 constexpr Seconds kStartTimeout{30};  // a person waits; a server that turns callers away is tried so long
 
 constexpr FlagRow<DoctorCommand> kDoctorFlags[] = {
-    {{.name = "--full", .help = "take longer: larger files, and more rounds of the network"},
+    {{.name = "--full",
+      .help = "check more, which takes longer: larger files, longer network tests, allreduces"},
      &DoctorCommand::full},
     {{.name = "--dir",
       .value = "DIR",
@@ -126,7 +127,7 @@ Result<std::filesystem::path> folder_of(const std::string& directory) {
 const char* const DoctorCommand::kExamples = R"(Examples:
   dlrun doctor                          inside a job: its nodes; elsewhere this machine
   dlrun doctor --hosts 'n[1-64]'        these nodes, by ssh
-  dlrun doctor --full --dir "$SCRATCH" --json    with larger files and more of the network, for programs)";
+  dlrun doctor --full --dir "$SCRATCH" --json    the longer checks, as JSON)";
 
 void DoctorCommand::add(Arguments& arguments) {
   arguments.flags<DoctorCommand>(kDoctorFlags, *this);

@@ -10,7 +10,7 @@ namespace dlrun::cli {
 namespace {
 
 constexpr FlagRow<FrameworksCommand> kFrameworksFlags[] = {
-    {{.name = "--framework-dir", .value = "DIR", .help = "folder with more adapters"},
+    {{.name = "--framework-dir", .value = "DIR", .help = "look for adapters in this folder first"},
      &FrameworksCommand::framework_dir},
 };
 

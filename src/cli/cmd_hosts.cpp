@@ -19,7 +19,7 @@ constexpr FlagRow<HostsCommand> kHostsFlags[] = {
       .value = "TEXT",
       .help = "with expand: the separator of names (default: one name per line)"},
      &HostsCommand::separator},
-    {{.name = "--unique", .help = "keep the first of equal names"}, &HostsCommand::unique},
+    {{.name = "--unique", .help = "print each name once, where it occurs first"}, &HostsCommand::unique},
 };
 
 // "\n" and "\t" in a separator, as shells pass them on.

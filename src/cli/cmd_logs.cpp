@@ -8,11 +8,14 @@ namespace dlrun::cli {
 namespace {
 
 constexpr FlagRow<LogsCommand> kLogsFlags[] = {
-    {{.name = "-f,--follow", .help = "go on with what comes, until the run is over"}, &LogsCommand::follow},
-    {{.name = "--rank", .value = "RANKS", .help = "of these ranks only: 0-3,7"}, &LogsCommand::ranks},
-    {{.name = "--role", .value = "ROLE", .help = "of the ranks of this role only"}, &LogsCommand::role},
-    {{.name = "--host", .value = "HOST", .help = "of the ranks on this node only"}, &LogsCommand::host},
-    {{.name = "--since", .value = "TIME", .help = "of this time on: 10min ago, or 2026-11-29T20:00:00Z"},
+    {{.name = "-f,--follow", .help = "continue with new output, until the run is over"},
+     &LogsCommand::follow},
+    {{.name = "--rank", .value = "RANKS", .help = "only these ranks: 0-3,7"}, &LogsCommand::ranks},
+    {{.name = "--role", .value = "ROLE", .help = "only ranks of this role"}, &LogsCommand::role},
+    {{.name = "--host", .value = "HOST", .help = "only ranks on this node"}, &LogsCommand::host},
+    {{.name = "--since",
+      .value = "TIME",
+      .help = "only output since then: 10min for the last ten minutes, or 2026-11-29T20:00:00Z"},
      &LogsCommand::since},
 };
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kUsualBytes = 1'000'000;
 
 constexpr FlagRow<ReportCommand> kReportFlags[] = {
-    {{.name = "-o,--output", .value = "FILE", .help = "write the page there; -: to standard output"},
+    {{.name = "-o,--output", .value = "FILE", .help = "write the page to this file; - is standard output"},
      &ReportCommand::output},
 };
 
@@ -67,9 +67,9 @@ Result<void> write_page(const std::string& page, const std::string& file, const 
 }  // namespace
 
 const char* const ReportCommand::kExamples = R"(Examples:
-  dlrun report                                              of the newest run
+  dlrun report                                              the newest run
   dlrun report runs/flowers-17                              writes flowers-17.html
-  dlrun report runs/flowers-17 runs/flowers-18 -o both.html two runs in one page, to compare
+  dlrun report runs/flowers-17 runs/flowers-18 -o both.html compare two runs in one page
   dlrun report --json runs/flowers-17                       the data of the page)";
 
 void ReportCommand::add(Arguments& arguments) {

@@ -21,19 +21,19 @@ namespace dlrun::cli {
 namespace {
 
 constexpr FlagRow<RunCommand> kRunFlags[] = {
-    {{.name = "--tee", .value = "RANKS", .help = "show these ranks' lines only: 0-3,7 or worker:0,ps"},
+    {{.name = "--tee", .value = "RANKS", .help = "show only the lines of these ranks: 0-3,7 or worker:0,ps"},
      &RunCommand::tee},
     {{.name = "--stdin",
       .value = "RANK|none",
       .help = "the rank that reads the standard input (default: none)",
       .choices = "0 none"},
      &RunCommand::input_rank},
-    {{.name = "--no-fold", .help = "on a terminal: do not fold equal lines of ranks"}, &RunCommand::no_fold},
-    {{.name = "--link-of", .value = "DIR", .help = "run as a link of this chain; submit --chain writes it"},
+    {{.name = "--no-fold", .help = "show equal lines of several ranks one by one"}, &RunCommand::no_fold},
+    {{.name = "--link-of", .value = "DIR", .help = "run as a link of this chain; submit --chain uses it"},
      &RunCommand::link_of},
 };
 constexpr FlagRow<JobOptions> kSpecFlag[] = {
-    {{.name = "--spec", .value = "FILE", .help = "run the job of this submission; submit writes the file"},
+    {{.name = "--spec", .value = "FILE", .help = "run the job of a submission; submit writes the file"},
      &JobOptions::frozen_job},
 };
 

@@ -17,7 +17,7 @@ namespace dlrun::cli {
 namespace {
 
 constexpr FlagRow<StacksCommand> kStacksFlags[] = {
-    {{.name = "--threads", .help = "show the other threads of the ranks, too"}, &StacksCommand::threads},
+    {{.name = "--threads", .help = "also show the other threads of the ranks"}, &StacksCommand::threads},
 };
 
 // Agents have 10 s for their ranks, the head 15 s for the agents; files are looked at each second.
@@ -39,7 +39,7 @@ std::string request_of(const Result<Json>& document) {
 tl::unexpected<Error> ended_meanwhile(const RunView& view) {
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("{} ended before its stacks were read", view.entry.folder()),
-                    .hint = fmt::format("dlrun status {} tells how it ended", view.entry.folder())});
+                    .hint = fmt::format("dlrun status {} shows how it ended", view.entry.folder())});
 }
 
 Result<Json> ask_head(const RunView& view, const report::World& world) {
@@ -58,21 +58,21 @@ Result<Json> ask_head(const RunView& view, const report::World& world) {
     const std::string asked = job::requested_stacks(view.run);
     if (asked != id && asked == answered) TRY(job::request_stacks(view.run, id)), waited = Seconds(0);
   }
-  return fail(Error{
-      .kind = ErrorKind::unavailable,
-      .what =
-          fmt::format("{} has not answered within {}", view.entry.folder(), format_duration(kAnswerLimit)),
-      .hint = fmt::format("dlrun status {} shows whether it is still on", view.entry.folder())});
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("{} has not answered within {}", view.entry.folder(),
+                                        format_duration(kAnswerLimit)),
+                    .hint = fmt::format("dlrun status {} shows whether it still runs", view.entry.folder())});
 }
 
 // What was read before its end, if anything was.
 Result<Json> read_of_the_past(const RunView& view) {
   auto document = read_document(view.run);
   if (document) return document;
-  return fail(Error{.kind = view.standing.state == RunState::lost ? ErrorKind::lost : ErrorKind::unavailable,
-                    .what = fmt::format("{} is over ({}), and no stacks of it were read", view.entry.folder(),
-                                        word_of(view.standing.state)),
-                    .hint = "they can be read while it is on; a run that hangs has them in stacks.json"});
+  return fail(
+      Error{.kind = view.standing.state == RunState::lost ? ErrorKind::lost : ErrorKind::unavailable,
+            .what = fmt::format("{} is over ({}), and no stacks of it were read", view.entry.folder(),
+                                word_of(view.standing.state)),
+            .hint = "stacks can be read while a run is under way; those of a hung run are in stacks.json"});
 }
 
 Result<Json> document_of(const RunView& view, const report::World& world) {

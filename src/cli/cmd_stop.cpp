@@ -17,7 +17,7 @@ constexpr FlagRow<StopCommand> kStopFlags[] = {
     {{.name = "--now", .help = "end it at once, without a checkpoint"}, &StopCommand::now},
     {{.name = "--hosts",
       .value = "LIST",
-      .help = "end only the ranks of these hosts; an elastic run goes on with the others"},
+      .help = "end only the ranks of these hosts; an elastic run continues with the others"},
      &StopCommand::hosts},
 };
 
@@ -101,7 +101,7 @@ const char* const StopCommand::kExamples = R"(Examples:
   dlrun stop small-20261129-193333-ed15     ask the run to save and end
   dlrun stop 4711                           the run of the scheduler's job 4711; one that waits is cancelled
   dlrun stop small --now                    do not wait for a checkpoint
-  dlrun stop small --hosts c3               take node c3 out of an elastic run, which goes on)";
+  dlrun stop small --hosts c3               take node c3 out of an elastic run, which continues)";
 
 void StopCommand::add(Arguments& arguments) {
   arguments.argument("RUN", asked, "a path, a folder below runs/, a job's name or its id");
@@ -111,7 +111,7 @@ void StopCommand::add(Arguments& arguments) {
 Result<void> StopCommand::finish(const ExtraArguments&) {
   if (now && !hosts.empty())
     return fail(usage_error("stop", "--now and --hosts exclude each other",
-                            "with --hosts, nodes leave between two steps, and the run goes on"));
+                            "with --hosts, nodes leave between two steps, and the run continues"));
   if (!asked.empty()) return {};
   return fail(usage_error("stop", "the run is missing", "dlrun stop RUN; dlrun list shows the runs"));
 }

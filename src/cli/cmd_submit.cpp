@@ -27,17 +27,17 @@ std::string check_epochs(const std::string& text) {
 }
 
 constexpr FlagRow<SubmitCommand> kSubmitFlags[] = {
-    {{.name = "--dry-run", .help = "show the script and the command, submit nothing"},
+    {{.name = "--dry-run", .help = "show the script and the command; submit nothing"},
      &SubmitCommand::dry_run},
     {{.name = "--chain",
       .value = "N|auto",
-      .help = "continue in further jobs until the training is done, up to N jobs; auto: as many as it takes",
+      .help = "continue the training over up to N jobs; auto: over as many as it takes",
       .choices = "auto",
       .check = check_chain},
      &SubmitCommand::chain},
     {{.name = "--epochs",
       .value = "E",
-      .help = "with --chain auto: the length of the training",
+      .help = "with --chain auto: the number of epochs of the training",
       .check = check_epochs},
      &SubmitCommand::epochs},
     {{.name = "--mtbf",
@@ -50,14 +50,16 @@ constexpr FlagRow<SubmitCommand> kSubmitFlags[] = {
      &SubmitCommand::measured},
     {{.name = "--probe",
       .value = "TIME",
-      .help = "with --chain auto: measure the job here for so long",
+      .help = "with --chain auto: first run the job here for this time, to measure it",
       .excludes = "--measured"},
      &SubmitCommand::probe},
     {{.name = "--sweep",
-      .help = "submit each point of the benchmark that the section bench describes as a job",
+      .help = "submit each point of a benchmark (section bench, --axis) as a job",
       .excludes = "--chain"},
      &SubmitCommand::sweep},
-    {{.name = "--axis", .value = "KEY=V1,V2,...", .help = "with --sweep: values of a key, as of dlrun bench"},
+    {{.name = "--axis",
+      .value = "KEY=V1,V2,...",
+      .help = "with --sweep: values of a key, as for dlrun bench"},
      &SubmitCommand::axes},
 };
 
@@ -147,8 +149,9 @@ Result<int> show_dry_run(const Submissions& submissions, Instant now, const Cont
   for (const Planned& one : submissions.all) TRY(context.console.data(one.plan.script));
   say_prediction(submissions, now, context.console);
   for (const Planned& one : submissions.all)
-    context.console.say(fmt::format("dlrun: would be submitted by: {}, with the job as it is now in {}",
-                                    shell_join(one.plan.command), one.plan.frozen_job_path));
+    context.console.say(
+        fmt::format("dlrun: not submitted; the command would be: {}; the job would be saved in {}",
+                    shell_join(one.plan.command), one.plan.frozen_job_path));
   return 0;
 }
 

@@ -44,7 +44,9 @@ class Command {
 enum class Audience { people, dlrun_itself };
 
 struct CommandRow {
-  std::string_view name, summary, examples;
+  std::string_view name;
+  std::string_view arguments;  // of its usage line: "[RUN]"
+  std::string_view summary, examples;
   std::unique_ptr<Command> (*make)();
   Audience audience = Audience::people;
 };

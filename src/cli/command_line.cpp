@@ -17,8 +17,17 @@ namespace {
 
 // CLI11 names the flags that exclude each other in the order of their addresses, so that help would differ
 // from start to start.
-class SortedFormatter : public CLI::Formatter {
+class HelpFormatter : public CLI::Formatter {
  public:
+  // CLI11 knows neither what follows -- nor a command that need not be typed.
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    if (const CommandRow* row = find_command(app->get_name()); row != nullptr)
+      return fmt::format("Usage: dlrun {} [OPTIONS]{}{}\n", row->name, row->arguments.empty() ? "" : " ",
+                         row->arguments);
+    return "Usage: dlrun [run] [OPTIONS] JOB.yaml [-- ARGUMENT...]\n"
+           "       dlrun [run] [OPTIONS] -- COMMAND...\n"
+           "       dlrun COMMAND [OPTIONS] ...\n";
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string out = CLI::Formatter::make_option_opts(option);
     const std::size_t excluded = out.find(" Excludes:");
@@ -50,7 +59,7 @@ CLI::Option* add_flag(CLI::App& app, const BoundFlag& bound) {
 
 void add_arguments(CLI::App& app, const Arguments& takes) {
   for (const BoundArgument& argument : takes.arguments())
-    app.add_option(std::string(argument.name), *argument.value, std::string(argument.help));
+    app.add_option(std::string(argument.name), *argument.value, std::string(argument.help))->type_name("");
   for (const BoundFlag& bound : takes.flags()) {
     CLI::Option* option = add_flag(app, bound);
     if (!bound.flag.value.empty()) option->type_name(std::string(bound.flag.value));
@@ -70,7 +79,7 @@ CLI::App* add_commands(CLI::App& app, const CommandRow* chosen, const Arguments&
   CLI::App* out = &app;
   for (const CommandRow& row : commands()) {
     CLI::App* command = app.add_subcommand(std::string(row.name), std::string(row.summary));
-    if (row.audience == Audience::dlrun_itself) command->group("");
+    command->group(row.audience == Audience::dlrun_itself ? "" : "Commands");
     if (&row != chosen) continue;
     command->footer(std::string(row.examples));
     add_arguments(*command, takes);
@@ -253,7 +262,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
     if (reading.row->audience == Audience::people) takes.flags(common_flags(), out.common);
   }
   CLI::App app("dlrun: launches distributed training jobs on clusters and on this machine", "dlrun");
-  app.formatter(std::make_shared<SortedFormatter>());
+  app.formatter(std::make_shared<HelpFormatter>());
   app.footer(
       "'dlrun JOB.yaml' is 'dlrun run JOB.yaml'. 'dlrun COMMAND --help' shows the flags of a command, with "
       "examples.\nSee also: man dlrun.");

@@ -76,7 +76,7 @@ std::string queue_text(const RunView& view) {
   if (place.position) parts.push_back(fmt::format("position {}", *place.position));
   if (place.start) parts.push_back("expected start " + time_text(*place.start));
   if (!place.reason.empty()) parts.push_back("reason " + place.reason);
-  return parts.empty() ? "the scheduler tells no position" : join(parts, ", ");
+  return parts.empty() ? "the scheduler does not report the position" : join(parts, ", ");
 }
 
 std::string when_text(const RunView& view, Instant now) {
@@ -139,7 +139,7 @@ void add_losses(std::vector<std::string>& lines, const RunView& view) {
         fmt::format("ranks {} on {}: {}{}", to_text(field<Json>(each, "ranks", "").value_or(Json())),
                     field<std::string>(each, "host", "").value_or("?"),
                     field<std::string>(each, "reason", "").value_or("?"),
-                    after ? fmt::format("; went on after {}", format_duration(Seconds(*after))) : ""));
+                    after ? fmt::format("; continued after {}", format_duration(Seconds(*after))) : ""));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "src/cli/submit_sweep.hpp"
 
+#include <utility>
+
 #include "src/base/quote.hpp"
 #include "src/bench/sweep.hpp"
 #include "src/cli/bench_request.hpp"
@@ -8,16 +10,20 @@
 namespace dlrun::cli {
 namespace {
 
-// No allocation is there yet: the points are planned on nodes that are made up.
+// No allocation is there yet: the points are planned on nodes that are made up, also inside a job, and
+// --scheduler names the one to submit to.
 Result<bench::OpenBench> plan_it(const SubmitCommand& options, const Context& context) {
   job::Request request = TRY(bench_request(options.job, options.axes, context.environment));
   request.sources.scheduler_variables = plan::SchedulerVariables::may_come;
   request.missing_nodes = job::MissingNodes::invent;
+  std::string scheduler = std::exchange(request.scheduler, "local");
   const Instant now = SystemClock().now();
   const auto folder =
       request.run_directory.value_or(bench::new_bench_folder(request.here, *request.spec, now));
   request.run_directory.reset();
-  return bench::plan_bench(std::move(request), folder, now);
+  bench::OpenBench open = TRY(bench::plan_bench(std::move(request), folder, now));
+  open.request.scheduler = std::move(scheduler);
+  return open;
 }
 
 // Each point has a run directory of its own.

@@ -83,6 +83,9 @@ Result<void> check_gpus(const JobSpec& spec, const std::vector<AllocatedNode>& n
         static_cast<std::size_t>(std::max(spec.resources.gpus_per_node.value_or(0), tasks[i].asked_gpus));
     asked = std::max(asked, needed);
     if (needed == 0 || (node.gpus && node.gpus->size() >= needed)) continue;
+    if (!node.gpus)
+      error.hint = fmt::format("list the GPUs of the nodes, as in --hosts '{} gpus={}', or request fewer",
+                               node.host, asked);
     error.also.push_back(!node.gpus
                              ? fmt::format("{}: its GPUs are unknown", node.host)
                              : fmt::format("{} has {}{}", node.host, count_text(node.gpus->size(), "GPU"),

@@ -102,7 +102,7 @@ void add_progress(Metrics& out, const HeadStatus& status) {
     for (const Json& loss : status.losses)
       (field<bool>(loss, "on_request", "").value_or(false) ? left : lost) +=
           field<Json>(loss, "ranks", "").value_or(Json()).size();
-  out.one("dlrun_lost_ranks", "Ranks that an elastic run goes on without.", static_cast<double>(lost));
+  out.one("dlrun_lost_ranks", "Ranks that an elastic run has lost.", static_cast<double>(lost));
   out.one("dlrun_left_ranks", "Ranks that left an elastic run on request.", static_cast<double>(left));
   std::size_t joined = 0;
   if (status.joins.is_array())

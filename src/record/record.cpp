@@ -85,7 +85,7 @@ std::string walltime_reason(const Outcome& outcome) {
   const std::string saved = end.saved.is_null()     ? ""
                             : end.saved.is_string() ? " (" + end.saved.get<std::string>() + ")"
                                                     : " of step " + to_text(end.saved);
-  return so_far + ": stopped with a sound checkpoint" + saved + ": run the same command again to resume";
+  return so_far + ": stopped with a valid checkpoint" + saved + ": run the same command again to resume";
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ std::string reason_of(const Outcome& outcome) {
           : "";
   if (outcome.exit_code == to_int(ExitCode::again))
     return (cancelled.empty() ? "stopped" : cancelled) +
-           " with a sound checkpoint: run the same command again to resume";
+           " with a valid checkpoint: run the same command again to resume";
   if (outcome.exit_code == 0) return "done";
   if (!cancelled.empty()) return cancelled;
   if (outcome.interrupted_by) return "interrupted by " + signal_text(*outcome.interrupted_by);

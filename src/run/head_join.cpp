@@ -35,7 +35,7 @@ std::optional<Error> Head::cannot_join(const std::vector<std::string>& hosts) co
   if (!no_joins_.empty()) return unavailable(no_joins_);
   for (const std::string& host : hosts) {
     if (joining_.has(host))
-      return unavailable(fmt::format("{} is joining already", host), "dlrun status tells when it has joined");
+      return unavailable(fmt::format("{} is joining already", host), "dlrun status shows when it has joined");
     if (has_members(host))
       return Error{.kind = ErrorKind::usage,
                    .what = fmt::format("{} has ranks of the run already", host),

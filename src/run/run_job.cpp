@@ -268,7 +268,7 @@ Result<void> check_time_left(const WalltimeSettings& walltime, Instant now) {
       .what =
           fmt::format("the allocation ended at {}, {} ago", format_utc(*end), format_duration(now - *end)),
       .where = {},
-      .hint = "dlrun allocation shows where its end is told; is the clock of this machine right?",
+      .hint = "dlrun allocation shows the source of its end; is the clock of this machine right?",
       .also = {}});
 }
 
@@ -394,7 +394,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   if (!context.checked.is_null()) report.record["node_check"] = context.checked;
   status_file->change(tell_end);
   if (const std::string problem = status_file->problem(); !problem.empty())
-    status.note("warning: others could not see how the run stands: " + problem);
+    status.note("warning: other commands cannot see the state of the run: " + problem);
   auto written = write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
   if (!written) written.error().what = "there is no record of this run: " + written.error().what;
   // A verdict is worth more than the news that it could not be written down.

@@ -133,7 +133,7 @@ std::vector<Action> Startup::timed_out(const AgentStates& agents) {
   if (state_ == State::claiming) return fail(unavailable("no free ports were found within " + limit));
   for (const AgentState& agent : agents) {
     if (state_ == State::asking && expects_inventory(agent.node))
-      miss(agent.node, unavailable("it did not tell its cores and GPUs within " + limit), out);
+      miss(agent.node, unavailable("it did not report its cores and GPUs within " + limit), out);
     else if (agent.is_there() && !agent.ready)
       miss(agent.node, unavailable("the agent did not answer within " + limit), out);
   }

@@ -19,7 +19,7 @@ bool has_something(int fd) {
 
 std::optional<std::string> unread_input(int fd) {
   if (!has_something(fd)) return std::nullopt;
-  return "what stands at the standard input is not read: ranks have /dev/null there; --stdin 0 gives it to "
+  return "the standard input is not read: that of the ranks is /dev/null; --stdin 0 gives it to "
          "rank 0";
 }
 

@@ -84,7 +84,7 @@ class Slurm(support.Case):
         saves = 'trap "touch saved-$DLRUN_RANK; exit 75" TERM; touch up-saves-$DLRUN_RANK; while :; do sleep 0.05; done'
         job, record, out = self.cancelled("saves", saves)
         self.assertEqual(record["exit_code"], 75, out)
-        self.assertIn(f"cancelled (SIGTERM from Slurm, job {job}) with a sound checkpoint: run the same command again", record["reason"])
+        self.assertIn(f"cancelled (SIGTERM from Slurm, job {job}) with a valid checkpoint: run the same command again", record["reason"])
 
     def test_ranks_are_in_slurms_accounting_and_stand_still_while_the_job_is_suspended(self):
         process = self.start("salloc", "-Q", "-N2", DLRUN, "--run-dir", "run", "--framework", "plain", "--", "bash", "-c",

@@ -124,7 +124,7 @@ class Bench(support.Case):
         head.send_signal(signal.SIGINT)
         _, said = head.communicate()
         self.assertEqual(head.returncode, 130, said)
-        self.assertIn("to go on: dlrun bench --resume", said)
+        self.assertIn("to continue: dlrun bench --resume", said)
         self.assertEqual([point["status"] for point in self.results()["points"]], ["done", "pending", "pending"])
         self.assertEqual(self.marked(), {})
 

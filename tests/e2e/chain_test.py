@@ -77,7 +77,7 @@ class Chain(support.Case):
             if status["state"] == "done":
                 break
             self.assertEqual((status["state"], ends[-1], link.returncode), ("queued", "again", 75), err)
-            self.assertIn("stopped with a sound checkpoint (ckpt-", status["links"][-1]["reason"])
+            self.assertIn("stopped with a valid checkpoint (ckpt-", status["links"][-1]["reason"])
             self.assertTrue(status["links"][-1]["saved"])
         self.assertEqual((ends[0], ends[-1]), ("again", "done"), status)
         self.assertTrue(self.exists("ckpt-40.pt"))

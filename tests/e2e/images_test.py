@@ -183,11 +183,11 @@ class Images(support.Case):
     def test_mistakes_of_prepare(self):
         for words, said in ((["photos"], "--into DIR, the new folder, is missing"), (["photos", "--size", "2", "--intoo", "x"], "did you mean '--into'?"),
                             (["photos", "--into", "x", "--size", "0"], "--size: '0' is not a number of pixels"),
-                            (["photos", "--into", "x", "--list", "l"], "--list and --classes go together"),
+                            (["photos", "--into", "x", "--list", "l"], "--list and --classes need each other"),
                             (["photos", "--into", "x", "--as", "tars"], "--as: unknown value 'tars'"),
-                            (["photos", "--into", "x", "--as", "shards", "--size", "9"], "--size goes with --as pixels"),
+                            (["photos", "--into", "x", "--as", "shards", "--size", "9"], "--size needs --as pixels"),
                             (["photos", "--into", "x", "--as", "shards", "--from", "idx"], "--from: idx has no encoded images"),
-                            (["photos", "--into", "x", "--from", "lmdb"], "--from goes with --as shards")):
+                            (["photos", "--into", "x", "--from", "lmdb"], "--from needs --as shards")):
             code, _, err = self.prepare(*words)
             self.assertEqual(code, 64, err)
             self.assertIn(said, err)

@@ -113,7 +113,7 @@ class Models(support.Case):
         self.assertIn("head.weight is [2, 12] in the file, [3, 12] in the model", out + err)
         code, out, err = self.train("tuned", 1, "  init-from: {file: w.safetensors, skip: [head.*]}\n  freeze: [first.*, 'norm.[wb]*']\n", "more")
         self.assertEqual(code, 0, out + err)
-        self.assertIn("they start anew: head.weight, head.bias", out)
+        self.assertIn("initialized, not read: head.weight, head.bias", out)
         before = read_safetensors(os.path.join(self.folder, "w.safetensors"))
         after = read_safetensors(os.path.join(self.folder, "ckpt-tuned", "step-00000004", "model.safetensors"))
         for name, same in (("first.weight", True), ("norm.weight", True), ("norm.running_mean", False), ("wide.weight", False)):

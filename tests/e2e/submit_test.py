@@ -48,6 +48,14 @@ class SubmitToPbs(support.Case):
         self.assertEqual(self.submit("Not Running: Insufficient amount of resource: ncpus")[0], 0)
         self.assertEqual(self.read("leaked"), "")
 
+    def test_a_sweep_goes_to_the_scheduler_that_is_named_from_inside_a_job_of_another_too(self):
+        self.write("bin/sbatch", "#!/bin/sh\necho no >&2; exit 1\n")
+        for variables in ({}, {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "n1", "SLURM_NNODES": "1"}):
+            self.environment.update(variables)
+            code, out, err = self.submit("", "--sweep", "--axis", "nodes=1,2", "--dry-run")
+            self.assertEqual(code, 0, err)
+            self.assertEqual(out.count("#PBS -N big"), 2, out)
+
     def test_one_that_has_to_wait_stays(self):
         code, out, err = self.submit("Not Running: Insufficient amount of resource: ncpus")
         self.assertEqual((code, out), (0, "7.srv\n"), err)

@@ -327,7 +327,7 @@ class Training(Bars):
         head.send_signal(signal.SIGINT)
         _, err = head.communicate()
         self.assertEqual(head.returncode, 75, err)
-        self.assertIn("stopped with a sound checkpoint", err)
+        self.assertIn("stopped with a valid checkpoint", err)
         self.assertEqual(self.record()["exit_code"], 75)
 
     def test_a_finished_training_is_not_repeated(self):
@@ -488,11 +488,11 @@ class Training(Bars):
         self.assertEqual([rank.get("spared", False) for rank in self.record("run")["attempts"][-1]["ranks"]], [True, True, True, False])
         code, out, err = self.dlrun("status", "run")
         self.assertEqual(code, 0, err)
-        self.assertRegex(out, r"lost       ranks \[2\] on \S+: killed by SIGKILL \(9\); went on after \S+\nlost       ranks \[0\]")
+        self.assertRegex(out, r"lost       ranks \[2\] on \S+: killed by SIGKILL \(9\); continued after \S+\nlost       ranks \[0\]")
         self.assertEqual([loss["ranks"] for loss in json.loads(self.dlrun("status", "run", "--json")[1])["losses"]], [[2], [0], [1]])
         self.assertIn("lost ranks", self.dlrun("diff", "whole", "run")[1])
         self.assertEqual(self.dlrun("report", "run", "-o", "page.html")[0], 0)
-        for text in ("lost ranks [2] on ", "went on after "):
+        for text in ("lost ranks [2] on ", "continued after "):
             self.assertIn(text, self.read("page.html"))
         figures = lambda run: [(line["step"], line.get("loss"), line.get("epoch_loss"), line.get("test_loss")) for line in map(json.loads, self.read(f"{run}/metrics.jsonl").splitlines())]
         self.assertEqual(figures("run"), figures("whole"))

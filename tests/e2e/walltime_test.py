@@ -135,7 +135,7 @@ class Walltime(support.Case):
                   "while True: time.sleep(1)\n")
         code, _, err = self.dlrun("--walltime", "8s", "--framework", "plain", "--run-dir", "run", "--", sys.executable, "-c", script)
         self.assertEqual(code, 75, err)
-        self.assertIn("did not, was ended by SIGKILL: stopped with a sound checkpoint of step 7", err)
+        self.assertIn("did not, was ended by SIGKILL: stopped with a valid checkpoint of step 7", err)
 
     def test_a_failure_after_the_request_is_still_a_failure(self):
         code, _, err = self.plain('while [ ! -e "$DLRUN_CHECKPOINT_REQUEST" ]; do sleep 0.05; done; exit 3',

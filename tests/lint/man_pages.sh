@@ -18,6 +18,9 @@ for page in "${pages[@]}"; do
   grep -qiE "^\.(TH|Dt) \"?${name}\"? \"?${section}" "$page" || complain "$page: its heading names another page"
   long=$(awk 'length > 120 {print FILENAME ":" FNR ": longer than 120 columns"}' "$page")
   if [[ -n $long ]]; then complain "$long"; fi
+  # mdoc takes every further word of such a line into the flag ("--full -65, -each") or into the quotes.
+  joined=$(grep -nE '\bFl -?[a-z-]+ [a-z0-9]|\bQl .*\b(No|Fl|Ql|Cm|Ic|Pa|Xr) |^\.Dl .*[^&] , ' "$page" || true)
+  if [[ -n $joined ]]; then complain "$page:$joined: words after this macro become part of it"; fi
 done
 if ((bad == 0)); then echo "${#pages[@]} pages"; fi
 exit "$bad"

@@ -67,7 +67,7 @@ def make_run(folder, ranks=8, name="resnet50", seconds=14000, lines=200, first_s
         events.append({"time": utc(at + (i + 1) * (began + seconds - at) / 7), "event": "report", "rank": 0,
                        "report": {"saved": first_step + i * 1000, "seconds": 8.2, "held": 0.4}})
     events += list(step_times(ranks, heat, at, began + seconds - at))
-    reason = "done" if exit_code == 0 else "stopped with a sound checkpoint: run the same command again to go on"
+    reason = "done" if exit_code == 0 else "stopped with a valid checkpoint: run the same command again to go on"
     if exit_code == 75:
         events.append({"time": utc(began + seconds - 60), "event": "save_and_stop", "seconds_left": 120})
     events.append({"time": utc(began + seconds), "event": "ended", "exit_code": exit_code, "reason": reason})
@@ -99,7 +99,7 @@ def make_chain(folder, links=10, lines=1000, ranks=8, name="imagenet", state="do
         first = 50 + (number - 1) * int(per_link * 45)
         time = make_run(run, ranks, name, seconds, per_link, first, began, 0 if last else 75, fail=number == 4, heat=10, job=str(4700 + number), steps_seconds=13000 / (per_link * 50))
         ledger.append({"number": number, "job_id": str(4700 + number), "run_directory": run, "end": "done" if last else "again", "exit_code": 0 if last else 75,
-                       "reason": "done" if last else "stopped with a sound checkpoint", "began": utc(began), "ended": utc(began + seconds), "seconds": seconds, "time": time,
+                       "reason": "done" if last else "stopped with a valid checkpoint", "began": utc(began), "ended": utc(began + seconds), "seconds": seconds, "time": time,
                        "progress": {"step": first + per_link * 50, "steps": 500000}, "checkpoint_mark": "", "saved": True})
         began += seconds + 900 * number
     write(f"{folder}/chain.json", {"schema": "dlrun.chain/1", "name": name, "scheduler": "slurm", "mode": "resubmit", "max_links": 12, "retries": 0, "state": state,

@@ -54,7 +54,7 @@ OperatorPtr make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t
   DLRUN_OPERATORS(DLRUN_ROW)
   DLRUN_FUSED(DLRUN_ROW)
 #undef DLRUN_ROW
-  throw Failure("the operator '" + std::string(kind) + "' has no form on a GPU");
+  throw Failure("the operator '" + std::string(kind) + "' is not supported on GPUs");
 }
 
 }  // namespace dlrun::cuda

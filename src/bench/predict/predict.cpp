@@ -212,10 +212,10 @@ Result<void> add_fit(const Request& request, const Workload& work, Forecast& out
 Result<void> add_network(const Request& request, const Workload& work, Forecast& out) {
   const auto bytes = request.bytes ? request.bytes : work.bytes;
   if (!bytes)
-    return bad_input("", "no point of this bench tells the bytes that a rank exchanges per step",
+    return bad_input("", "no point of this bench has the bytes that a rank exchanges per step",
                      "give them with --bytes, 4 per parameter in f32: --bytes 95MB for Inception v3");
   if (!work.absolute)
-    return bad_input("", "this bench tells neither the seconds of a step nor the batch of a rank",
+    return bad_input("", "this bench has neither the seconds of a step nor the batch of a rank",
                      "measure with an axis batch, or predict without --network");
   const Network& network = *request.network;
   for (const Algorithm algorithm : kAlgorithms)

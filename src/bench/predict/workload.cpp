@@ -102,7 +102,7 @@ void add_points(const Bench& bench, const std::vector<const Cell*>& cells, doubl
 
 void add_assumptions(const Bench& bench, Workload& out) {
   if (out.algorithm == Algorithm::parameter_server && !axis_of(bench, "servers"))
-    out.assumptions.emplace_back("no axis tells the number of servers: 1 at each measured point");
+    out.assumptions.emplace_back("there is no axis for the number of servers: 1 at each measured point");
   if (out.scaling == Scaling::strong)
     out.assumptions.emplace_back(
         "strong scaling: a rank's computation shrinks as its part of the global batch does; small batches "
@@ -110,7 +110,7 @@ void add_assumptions(const Bench& bench, Workload& out) {
         "efficiently, and then the prediction is too high");
   else
     out.assumptions.emplace_back("weak scaling: each rank computes as long as in the smallest point");
-  if (!axis_of(bench, "nodes")) out.assumptions.emplace_back("no axis tells the nodes: one rank per node");
+  if (!axis_of(bench, "nodes")) out.assumptions.emplace_back("there is no axis nodes: one rank per node");
 }
 
 Workload workload_of(const Bench& bench, std::vector<const Cell*> cells) {
@@ -136,8 +136,9 @@ Workload workload_of(const Bench& bench, std::vector<const Cell*> cells) {
 
 Result<std::vector<Workload>> workloads_of(const Bench& bench) {
   if (std::none_of(bench.axes.begin(), bench.axes.end(), results::is_scale))
-    return bad_input("", "no axis of this bench counts resources, so there is nothing to go on from",
-                     "a prediction needs an axis such as nodes with two values or more");
+    return bad_input(
+        "", "no axis of this bench counts resources, so the rate on more of them cannot be predicted",
+        "a prediction needs an axis such as nodes with two values or more");
   const auto cells = results::cells_of(bench);
   std::map<std::vector<Json>, std::size_t> places;
   std::vector<std::vector<const Cell*>> groups;

@@ -63,7 +63,7 @@ constexpr MarkRow kMarks[] = {
     {"join_failed", "note", true, [](const Json& e) { return "no join of " + at_host(e, "reason"); }},
     {"went_on", "note", true,
      [](const Json& e) {
-       return fmt::format("went on after {} s, with step {}", text_of(e, "seconds"), text_of(e, "step"));
+       return fmt::format("continued after {} s, with step {}", text_of(e, "seconds"), text_of(e, "step"));
      }},
     {"straggler", "note", true,
      [](const Json& e) {

@@ -75,7 +75,8 @@ TEST_CASE("two axes that set the same key of the job are refused, with both name
 
 TEST_CASE("made-up data have the shape that the section tells") {
   CHECK(error_of(bench::overrides_of(point({"data=synthetic"}), job(kBuiltin + "}\n").value()))
-            .starts_with("--axis data: the axis 'data' has 'synthetic', and nothing tells the shape"));
+            .starts_with(
+                "--axis data: the axis 'data' has 'synthetic', and the shape of such data is not set"));
   const auto said = bench::overrides_of(
       point({"data=synthetic"}), job(kBuiltin + "}\nbench: {synthetic: {shape: [3, 224, 224]}}\n").value());
   CHECK(said.value().at(0).value == "null");  // no key of the real data stays

@@ -136,7 +136,7 @@ TEST_CASE("a point that did not end well says why") {
 
 TEST_CASE("a point that was stopped is tried again") {
   CHECK(collected(record(130, "interrupted by SIGINT (2)"), EndedBy::stop).status == PointStatus::pending);
-  Json left = record(75, "stopped with a sound checkpoint");
+  Json left = record(75, "stopped with a valid checkpoint");
   left["attempts"][0]["walltime"]["stop"] = "asked";
   CHECK(collected(left).status == PointStatus::pending);
   CHECK(collected(left, EndedBy::scheduler).status == PointStatus::timeout);

@@ -141,7 +141,7 @@ TEST_CASE(
     const std::string help = answer({command, "--help"});
     CHECK(help.find("Usage: dlrun " + command + " [OPTIONS]") != std::string::npos);
     CHECK(help.find("Examples:\n  ") != std::string::npos);
-    for (const std::string innards : {"->", ":{", "(0x)", ":INT", "N|auto:"}) {
+    for (const std::string innards : {"->", ":{", "(0x)", ":INT", "N|auto:", "JOB TEXT", "RUN TEXT"}) {
       CAPTURE(innards);
       CHECK(help.find(innards) == std::string::npos);
     }
@@ -162,6 +162,8 @@ TEST_CASE("help and version answer by themselves, with examples") {
   CHECK(help.find("--tasks-per-node") != std::string::npos);
   CHECK(answer({"--version"}).starts_with("dlrun 0."));
   CHECK(answer({"--help"}).find("frameworks") != std::string::npos);
+  CHECK(answer({"--help"}).find("Usage: dlrun [run] [OPTIONS] JOB.yaml") != std::string::npos);
+  CHECK(answer({"report", "--help"}).find("[OPTIONS] [RUN...]\n") != std::string::npos);
 }
 
 TEST_CASE("colours and verbosity are read for every command") {

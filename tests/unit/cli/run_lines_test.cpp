@@ -84,7 +84,7 @@ TEST_CASE("a queued job has its place, and nothing made up") {
   CHECK(page(view).find("queue      position 2, expected start 2026-11-29T21:00:00Z, reason Priority") !=
         std::string::npos);
   view.job.place = {};
-  CHECK(page(view).find("queue      the scheduler tells no position") != std::string::npos);
+  CHECK(page(view).find("queue      the scheduler does not report the position") != std::string::npos);
   CHECK(page(view).find("ranks") == std::string::npos);
 }
 

@@ -292,6 +292,6 @@ TEST_CASE("--prepare --tokens: its flags, and those that are for images") {
   CHECK(contains(parse({"--tokens", "bytes", "--validation", "1"}).error().what, "out of range [0, 0.9]"));
   CHECK(contains(parse({"--tokens", "byte"}).error().hint, "did you mean 'bytes'"));
   CHECK(contains(parse({"--tokens", "bytes", "--shard-size", "63KiB"}).error().what, "less than 64KiB"));
-  CHECK(contains(parse({"--validation", "0.1"}).error().what, "--validation goes with --tokens"));
+  CHECK(contains(parse({"--validation", "0.1"}).error().what, "--validation needs --tokens"));
   CHECK(contains(parse({"--tokens", "/nowhere"}).error().where, "/nowhere/vocab.json"));
 }

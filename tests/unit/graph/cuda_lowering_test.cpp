@@ -90,7 +90,7 @@ TEST_CASE("what a GPU has no form of is refused by name, before a device is aske
   const auto flat = lower(fuse(std::move(g).finish().value()), {});
   REQUIRE_FALSE(flat);
   CHECK(flat.error().text() ==
-        "model 'mine': a concat of so many values has no form on a GPU\n  hint: write device: cpu");
+        "model 'mine': a concat of so many values is not supported on GPUs\n  hint: write device: cpu");
   CHECK(flat.error().kind == dlrun::ErrorKind::unavailable);
 }
 

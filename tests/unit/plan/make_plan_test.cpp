@@ -146,7 +146,7 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
         "job.yaml:2:28: the job asks for 2 GPUs per node, but 2 of 3 nodes do not have them\n"
         "  c2 has 1 GPU: 3\n"
         "  c3: its GPUs are unknown\n"
-        "  hint: request fewer GPUs with --gpus-per-node, or get other nodes");
+        "  hint: list the GPUs of the nodes, as in --hosts 'c3 gpus=2', or request fewer");
   CHECK(error_of(make_plan(input("command: [x]\nresources: {gpus-per-node: 2, tasks-per-node: 4}\n",
                                  machine(8, {{"0", "1"}})))) ==
         "job.yaml:2:47: 2 GPUs per node cannot be divided equally among 4 tasks\n"

@@ -79,7 +79,7 @@ TEST_CASE("at the walltime 75 is for runs that reported a checkpoint, or whose r
   saved.walltime.saved_when_asked = true;
   CHECK(job::exit_code_of(saved) == 75);
   CHECK(reason_at_end(saved) ==
-        "asked to stop 12.0s before the end of the walltime: stopped with a sound checkpoint of step 40: run "
+        "asked to stop 12.0s before the end of the walltime: stopped with a valid checkpoint of step 40: run "
         "the same command again to resume");
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("a file that came after the request is a checkpoint, and the reason na
   outcome.walltime.saved = "ckpt-7.pt";
   outcome.walltime.saved_when_asked = true;
   CHECK(reason_at_end(outcome) ==
-        "asked to stop 12.0s before the end of the walltime: stopped with a sound checkpoint (ckpt-7.pt): "
+        "asked to stop 12.0s before the end of the walltime: stopped with a valid checkpoint (ckpt-7.pt): "
         "run the same command again to resume");
   Outcome stopped = ended_with({0, 0});
   stopped.interrupted_by = SIGTERM;
@@ -122,7 +122,7 @@ TEST_CASE(
   CHECK(reason_at_end(leaving) ==
         "asked to stop 12.0s before the end of the walltime, saved, and was ended by SIGTERM on its way out: "
         "stopped "
-        "with a sound checkpoint of step 40: run the same command again to resume");
+        "with a valid checkpoint of step 40: run the same command again to resume");
   Outcome never_asked = at_walltime({137}, WalltimeEnd::Stage::killed);
   never_asked.walltime.left = Seconds(0);
   CHECK(reason_at_end(never_asked) ==
@@ -141,7 +141,7 @@ TEST_CASE("a cancelled job is cancelled by whoever sent the signal, and is 75 on
   CHECK(job::exit_code_of(cancelled) == 75);
   CHECK(
       reason_at_end(cancelled) ==
-      "cancelled (SIGTERM from Slurm, job 17) with a sound checkpoint: run the same command again to resume");
+      "cancelled (SIGTERM from Slurm, job 17) with a valid checkpoint: run the same command again to resume");
 }
 
 TEST_CASE("a run that finishes while it is asked to stop is done, where that can be known") {

@@ -125,7 +125,7 @@ TEST_CASE("Slurm: variables that a job left behind in a shell are no allocation"
   };
   CHECK(found("TIMEOUT") ==
         "error: the Slurm variables of this shell are left over: job 7 is over (TIMEOUT)\n  hint: unset the "
-        "SLURM_* variables or open a new shell; --scheduler local uses this machine alone");
+        "SLURM_* variables or open a new shell; --scheduler local uses only this machine");
   CHECK(found("RUNNING") == "n1:1");
   CHECK(found("COMPLETING") == "n1:1");
   World world;

@@ -38,7 +38,7 @@ TEST_CASE("outside any scheduler's job the allocation is this machine: one node,
   CHECK(found.nodes[0].cpus == CPU_COUNT(&mask));
   CHECK_FALSE(found.end_time.has_value());
   CHECK_FALSE(found.job_id.has_value());
-  CHECK(found.evidence.front() == "not inside a batch job: this machine alone");
+  CHECK(found.evidence.front() == "not inside a batch job: only this machine");
 }
 
 TEST_CASE("an unknown scheduler is refused with the nearest name") {

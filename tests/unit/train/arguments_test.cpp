@@ -33,8 +33,8 @@ TEST_CASE("anything else is an error of usage") {
   CHECK(refusal({"--config", "a", "--config", "b"}).starts_with("--config is given twice"));
   CHECK(refusal({"--check", "--ranks", "0", "--config", "a"})
             .starts_with("--ranks: '0' is not a number of ranks"));
-  CHECK(refusal({"--ranks", "8", "--config", "a"}).starts_with("--ranks goes with --check"));
-  CHECK(refusal({"--tensor", "2", "--config", "a"}).starts_with("--tensor goes with --check"));
-  CHECK(refusal({"--sequence", "--config", "a"}).starts_with("--sequence goes with --check"));
+  CHECK(refusal({"--ranks", "8", "--config", "a"}).starts_with("--ranks needs --check"));
+  CHECK(refusal({"--tensor", "2", "--config", "a"}).starts_with("--tensor needs --check"));
+  CHECK(refusal({"--sequence", "--config", "a"}).starts_with("--sequence needs --check"));
   CHECK(refusal({"--chek"}) == "unknown argument '--chek'\n  hint: did you mean '--check'?");
 }

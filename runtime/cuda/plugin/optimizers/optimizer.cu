@@ -15,7 +15,7 @@ UpdateFunction find_update(const char* optimizer) {
   if (std::strcmp(optimizer, #NAME) == 0) return update_by_##NAME;
   DLRUN_OPTIMIZERS(DLRUN_ROW)
 #undef DLRUN_ROW
-  throw Failure(std::string("the optimizer '") + optimizer + "' has no form on a GPU");
+  throw Failure(std::string("the optimizer '") + optimizer + "' is not supported on GPUs");
 }
 
 void refresh(Device& device, std::size_t count) {
