@@ -44,6 +44,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
                        .folder = parts.folder})),
       learning_rate_(parts.spec, run_),
       position_(start),
+      first_step_(start.step),
       leads_(parts.comm.rank() == 0 && !parts.entered &&
              (parts.tensor == nullptr || parts.tensor->rank() == 0) &&
              (!parts.pipeline || parts.pipeline->rank().is_first())) {
@@ -368,7 +369,29 @@ Result<void> Trainer::check_loss(const Totals& totals) const {
                     .what = fmt::format("the loss is {} at step {} (epoch {}): training diverged",
                                         std::abs(totals.loss_sum + totals.generator_loss_sum),
                                         position_.step + 1, position_.epoch + 1),
-                    .hint = "try a lower train.optimizer.lr or a longer train.schedule.warmup"});
+                    .hint = hint_of_divergence()});
+}
+
+// No settings help where this run has not changed a weight yet.
+std::string Trainer::hint_of_divergence() const {
+  if (position_.step != first_step_)
+    return "try a lower train.optimizer.lr or a longer train.schedule.warmup";
+  if (first_step_ > 0)
+    return "the checkpoint that this run started from has such weights already: remove it, so that the next "
+           "run starts from an older one, or set another checkpoint.dir";
+  return "no weight has been changed yet: look at the numbers of train.data and train.init-from";
+}
+
+// What the last update did, no later step tells.
+Result<void> Trainer::check_result(const RunResult& result) const {
+  for (const auto& [name, value] : result.figures.items())
+    if (name.find("loss") != std::string::npos && value.is_number() && !std::isfinite(value.get<double>()))
+      return fail(
+          Error{.kind = ErrorKind::input,
+                .what = fmt::format("{} is {} after the last step, {} (epoch {}): training diverged", name,
+                                    std::abs(value.get<double>()), position_.step, position_.epoch),
+                .hint = hint_of_divergence()});
+  return {};
 }
 
 StepReport Trainer::report_of_step(const Totals& totals) const {
@@ -510,6 +533,7 @@ Result<Ending> Trainer::finish() {
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
   filled_ahead_ = false;
   const RunResult result = TRY(task_->finish(last_));
+  TRY(check_result(result));
   bool told = false;
   TRY(end_together([&]() -> Result<void> {
     TRY(complete_checkpoint());

@@ -77,6 +77,8 @@ class Trainer {
   std::uint64_t rows_sent_together() const;
   bool differs() const { return (local_ && local_->differs()) || (stale_ && stale_->differs()); }
   Result<void> check_loss(const Totals& totals) const;
+  Result<void> check_result(const RunResult& result) const;
+  std::string hint_of_divergence() const;
   Result<void> update(double scale, double share = 1);
   StepReport report_of_step(const Totals& totals) const;
   enum class Input { fresh, repeated };
@@ -150,6 +152,7 @@ class Trainer {
   std::unique_ptr<Task> task_;
   LearningRate learning_rate_;
   Position position_;
+  std::uint64_t first_step_;  // that this run starts from
   bool filled_ahead_ = false;
   int computing_ = 0;  // the batch under way
   // Up to where samples are announced to those who decode them; unset: up to where the run stands.

@@ -435,6 +435,30 @@ TEST_CASE("a loss that is no number ends the run at once, with the step") {
   CHECK(out[0].ending.error().hint.find("train.optimizer.lr") != std::string::npos);
 }
 
+TEST_CASE("weights that the last step made no numbers are no result") {
+  Job job;
+  job.poison_after = std::size_t{3} * 26;
+  const auto out = job.run();
+  REQUIRE_FALSE(out[0].ending.has_value());
+  CHECK(out[0].ending.error().what ==
+        "test_loss is nan after the last step, 78 (epoch 3): training diverged");
+}
+
+TEST_CASE("a run whose checkpoint had diverged is told to remove it") {
+  const Folder folder;
+  Job job;
+  job.spec.checkpoint.folder = folder.path / "ckpt";
+  job.poison_after = 3;
+  job.stop_at = 3;
+  CHECK(*job.run()[0].ending == Ending::stopped);
+  job.poison_after = 0;
+  job.stop_at.reset();
+  const auto out = job.run();
+  REQUIRE_FALSE(out[0].ending.has_value());
+  CHECK(out[0].ending.error().what.find("at step 4 ") != std::string::npos);
+  CHECK(out[0].ending.error().hint.find("the checkpoint that this run started from") == 0);
+}
+
 TEST_CASE("the validation split is never trained on") {
   Job job;
   job.world = 2;
