@@ -92,4 +92,10 @@ Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::ui
   return add_up(own, by.comm, by.shards.shards);
 }
 
+void tell_dropped(const BatchFiller& filler, const Dataset& data) {
+  const char* const thing = data.numbers ? "sample" : "image";
+  for (const std::string& dropped : filler.take_dropped())
+    fmt::print(stderr, "dlrun-train: damaged {} left out: {}\n", thing, dropped);
+}
+
 }  // namespace dlrun::runtime

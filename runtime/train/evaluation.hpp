@@ -36,4 +36,7 @@ Result<void> share_statistics(Engine& engine, Communicator& comm);
 Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample);
 
+/// On standard error: the damaged samples of `data` that the rank left out since the last call.
+void tell_dropped(const BatchFiller& filler, const Dataset& data);
+
 }  // namespace dlrun::runtime

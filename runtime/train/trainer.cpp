@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/train/evaluation.hpp"
 #include "runtime/train/report/epoch_sums.hpp"
 #include "runtime/train/rows.hpp"
 
@@ -115,12 +116,13 @@ std::uint64_t Trainer::draw_of(int number) const {
   return position_.step * accumulate + static_cast<std::uint64_t>(number) % accumulate;
 }
 
-Result<void> Trainer::take_rows(const Shard& rows, Input input) {
+// How many of them count.
+Result<std::uint64_t> Trainer::take_rows(const Shard& rows, Input input) {
   clock_.begin(StepClock::Part::input);
   if (input == Input::fresh && !std::exchange(filled_ahead_, false)) fill(rows);
   TRY(train_filler_.state());
   clock_.begin(StepClock::Part::compute);
-  return {};
+  return filled_;
 }
 
 // Those of the rank's last batch travel while they are computed.
@@ -142,15 +144,14 @@ Result<void> Trainer::compute_all(Input input) {
 // The gradients of one batch, and its totals.
 Result<void> Trainer::compute(int number, Input input) {
   computing_ = number;
-  const Shard rows = shard(number, position_.seen);
-  TRY(take_rows(rows, input));
+  const std::uint64_t counted = TRY(take_rows(shard(number, position_.seen), input));
   TRY(parts_.gradients.begin(number));
   Result<void> sent;
   const BatchResult result = parts_.engine.train_batch(draw_of(number), bucket_sender(number, sent));
   TRY(parts_.engine.status());
   TRY(std::move(sent));
   if (result.device) clock_.divide(*result.device);
-  store_totals(result, rows.count);
+  store_totals(result, counted);
   if (number + 1 != batches_.own.end) parts_.gradients.keep();
   return {};
 }
@@ -168,7 +169,9 @@ Result<void> Trainer::compute_in_stages(Input input) {
 Result<void> Trainer::forward(const PipelineStep& step, Input input) {
   const int number = batches_.own.begin + step.micro_batch;
   computing_ = number;
-  TRY(take_rows(shard(number, position_.seen), input));
+  in_flight_.resize(static_cast<std::size_t>(batches_.own.count()));
+  in_flight_[static_cast<std::size_t>(step.micro_batch)] =
+      TRY(take_rows(shard(number, position_.seen), input));
   parts_.engine.staged()->forward(draw_of(number), step.place);
   return parts_.engine.status();
 }
@@ -182,7 +185,8 @@ Result<void> Trainer::backward(const PipelineStep& step) {
       parts_.engine.staged()->backward(draw_of(number), step.place, bucket_sender(number, sent));
   TRY(parts_.engine.status());
   TRY(std::move(sent));
-  store_totals(result, parts_.pipeline->rank().is_last() ? shard(number, position_.seen).count : 0);
+  store_totals(
+      result, parts_.pipeline->rank().is_last() ? in_flight_[static_cast<std::size_t>(step.micro_batch)] : 0);
   if (number + 1 != batches_.own.end) parts_.gradients.keep();
   return {};
 }
@@ -219,7 +223,7 @@ std::uint64_t Trainer::next_rows() const {
 
 void Trainer::fill(const Shard& shard) {
   announce_ahead();
-  train_filler_.fill(
+  filled_ = train_filler_.fill(
       shard.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(shard.first + i)); },
       AugmentationKey{parts_.spec.seed, position_.epoch}, rows_of(parts_.engine));
   announce_ahead();
@@ -247,9 +251,7 @@ void Trainer::announce_ahead() {
 
 // Each rank tells of its own.
 void Trainer::report_dropped() {
-  const char* const thing = parts_.data.train.numbers ? "sample" : "image";
-  for (const std::string& dropped : train_filler_.take_dropped())
-    fmt::print(stderr, "dlrun-train: damaged {} left out: {}\n", thing, dropped);
+  tell_dropped(train_filler_, parts_.data.train);
 }
 
 // The rows of the batch behind the one under way. Not beyond the epoch: what comes then may be an evaluation,
@@ -281,7 +283,9 @@ Result<StepTotals> Trainer::step() {
   TRY(check_loss(sums.totals));
   last_ = report_of_step(sums.totals);
   // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
-  if (how == Done::here) TRY(update(batch / static_cast<double>(rows)));
+  // Damaged ones that were dropped do not; where all of them were, there is no gradient.
+  const double counted = sums.totals.rows;
+  if (how == Done::here) TRY(update(counted > 0 ? batch / counted : 0));
   clock_.step_done();
   advance(rows);
   return sums;
@@ -398,7 +402,8 @@ StepReport Trainer::report_of_step(const Totals& totals) const {
   return {.step = position_.step + 1,
           .epoch = position_.epoch + 1,
           .totals = totals,
-          .learning_rate = learning_rate_.at(position_)};
+          .learning_rate = learning_rate_.at(position_),
+          .samples = next_rows()};
 }
 
 // By the gradients as they are, times `scale`. `share`: of the learning rate.

@@ -92,7 +92,7 @@ class Trainer {
   Result<void> compute_in_stages(Input input);
   Result<void> forward(const PipelineStep& step, Input input);
   Result<void> backward(const PipelineStep& step);
-  Result<void> take_rows(const Shard& rows, Input input);
+  Result<std::uint64_t> take_rows(const Shard& rows, Input input);
   std::uint64_t draw_of(int number) const;
   std::function<void(std::size_t)> bucket_sender(int number, Result<void>& sent);
   void store_totals(const BatchResult& result, std::uint64_t rows);
@@ -154,7 +154,9 @@ class Trainer {
   Position position_;
   std::uint64_t first_step_;  // that this run starts from
   bool filled_ahead_ = false;
-  int computing_ = 0;  // the batch under way
+  std::uint64_t filled_ = 0;              // of the rows that were filled last, how many count
+  std::vector<std::uint64_t> in_flight_;  // the same of each batch that is under way in the stages
+  int computing_ = 0;                     // the batch under way
   // Up to where samples are announced to those who decode them; unset: up to where the run stands.
   struct Announced {
     std::uint64_t epoch, seen;

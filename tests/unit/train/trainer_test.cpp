@@ -34,6 +34,30 @@ DataParts encoded_parts(const Folder& folder) {
   return out;
 }
 
+// The same, without every fiftieth sample of the training part; or these are damaged and dropped.
+DataParts parts_without_some(const Folder& folder, Damaged damaged) {
+  DataParts out = encoded_parts(folder);
+  const auto fewer = std::make_shared<EncodedSamples>();
+  std::vector<std::uint16_t> labels;
+  for (std::size_t i = 0; i < out.train.count; ++i) {
+    Extent extent = out.train.encoded->extents[i];
+    if (i % 50 == 0 && damaged == Damaged::refused) continue;
+    if (i % 50 == 0) extent.length = 29;
+    fewer->extents.push_back(extent);
+    labels.push_back(out.train.labels[i]);
+  }
+  fewer->files = *FileSet::open({folder.path / "train"});
+  fewer->unwrap = [](EncodedSamples::Record record) -> Result<EncodedImage> {
+    if (record.size() != 30) return bad_input("a file: offset 7", "a pixel is missing");
+    return EncodedImage{.bytes = record, .raw = RawShape{1, 6, 5}};
+  };
+  out.train.labels = labels;
+  out.train.count = labels.size();
+  out.train.damaged = damaged;
+  out.train.encoded = fewer;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a run goes through all epochs, the short last step included") {
@@ -141,6 +165,26 @@ TEST_CASE("accumulated batches of samples that are decoded ahead: the same bits,
   far.spec.decoding = {.memory = 100 * 16, .workers = 2};
   far.computes_on_a_device = true;
   CHECK(same_bits(near.run()[0].weights, far.run()[0].weights));
+}
+
+TEST_CASE("a damaged sample that is dropped counts neither in the gradient nor in the figures") {
+  const Folder folder;
+  for (const int world : {1, 2}) {
+    Job dropped, without;
+    dropped.data = parts_without_some(folder, Damaged::dropped);
+    without.data = parts_without_some(folder, Damaged::refused);
+    for (Job* job : {&dropped, &without}) {
+      job->world = world;
+      job->spec.batch = 203;
+    }
+    const auto a = dropped.run(), b = without.run();
+    CHECK(a[0].position == b[0].position);
+    CHECK(a[0].samples == 3 * 198);
+    CHECK(b[0].samples == 3 * 198);
+    CHECK(a[0].epoch_loss == doctest::Approx(b[0].epoch_loss).epsilon(1e-4));
+    for (std::size_t i = 0; i < 160; ++i)
+      CHECK(a[0].weights[i] == doctest::Approx(b[0].weights[i]).epsilon(1e-4));
+  }
 }
 
 TEST_CASE("mixed images: the same bits at any number of ranks, in parts, and decoded ahead or not") {
