@@ -297,8 +297,8 @@ class Session {
     return Start{resumed.position, shards, resumed.epoch_sums};
   }
 
-  // What the others have agreed on is compared by the launcher, before this rank is let in; its GPU is connected
-  // when it is.
+  // What the others have agreed on is compared by the launcher, before this rank is let in; its GPU is
+  // connected when it is.
   Result<Start> join_later(int shards) {
     prepared_.tensors = TRY(tensors_of_model(prepared_));
     TRY(check_shards());
@@ -461,12 +461,12 @@ class Session {
       if (checkpoints_ == nullptr) TRY(open_checkpoints());
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
-    if (spec_.init_from)
+    const Resumed start =
+        TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr, spec_.checkpoint.folder));
+    if (spec_.init_from && start.from == Resumed::From::start)
       for (const std::string& line :
            TRY(init_weights(*prepared_.engine, *spec_.init_from, prepared_.groups.pipeline())))
         reporter_->note(line);
-    const Resumed start =
-        TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr, spec_.checkpoint.folder));
     if (chosen) shards_there_ = chosen->manifest.shards.value_or(chosen->manifest.world);
     if (chosen) TRY(announce(*chosen, start.position));
     return start;
