@@ -76,7 +76,7 @@ class Servers(training_test.Bars):
         self.assertRegex(err, r"job\.yaml:\d+:\d+: train\.parameter-server\.staleness is above 0, and the servers live on ranks")
         code, out, err = self.dlrun(self.job_with(9, epochs=1))
         self.assertEqual(code, 65)
-        self.assertRegex(err, r"job\.yaml:\d+:\d+: roles\.ps has 9 servers, but the model has 8 tensors to place on them: one would have nothing")
+        self.assertRegex(err, r"servers-9\.yaml:\d+:\d+: roles\.ps has 9 servers, but the model has 8 tensors to place on them: one would have nothing")
         self.assertNotIn("[worker", out)
 
 
