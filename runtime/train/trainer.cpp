@@ -467,9 +467,19 @@ Result<void> Trainer::evaluate_within_epoch() {
   return {};
 }
 
+// Figures of no sample would look like those of a training.
+Result<void> Trainer::check_some_left() const {
+  const bool trained = position_.step != first_step_;
+  if (leads_ && trained && parts_.data.train.damaged == Damaged::dropped &&
+      parts_.reporter.epoch_totals().rows == 0)
+    return none_left("to train on");
+  return {};
+}
+
 Result<void> Trainer::end_epoch() {
   filled_ahead_ = false;
   report_dropped();
+  TRY(check_some_left());
   TRY(task_->end_epoch(last_));
   if (!task_->reached_target()) parts_.reporter.epoch_begins(position_.epoch + 1);
   parts_.reporter.start_clock();
@@ -534,6 +544,7 @@ Result<Ending> Trainer::train() {
 
 Result<Ending> Trainer::finish() {
   report_dropped();
+  TRY(check_some_left());
   if (parts_.checkpoints != nullptr)
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
   filled_ahead_ = false;

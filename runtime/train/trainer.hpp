@@ -107,6 +107,7 @@ class Trainer {
   bool evaluation_due() const;
   Result<void> evaluate_within_epoch();
   Result<void> end_epoch();
+  Result<void> check_some_left() const;
   Result<void> complete_checkpoint();
   Result<Ending> finish();
   Result<Ending> stop();

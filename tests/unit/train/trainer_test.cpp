@@ -58,6 +58,21 @@ DataParts parts_without_some(const Folder& folder, Damaged damaged) {
   return out;
 }
 
+// The same, of which all samples of a part are damaged and dropped.
+DataParts parts_without_any(const Folder& folder, Dataset DataParts::*part, const char* file) {
+  DataParts out = encoded_parts(folder);
+  const auto none = std::make_shared<EncodedSamples>();
+  none->files = *FileSet::open({folder.path / file});
+  none->extents = (out.*part).encoded->extents;
+  none->unwrap = [](EncodedSamples::Record) -> Result<EncodedImage> {
+    return bad_input("a file", "no image");
+  };
+  (out.*part).encoded = none;
+  (out.*part).damaged = Damaged::dropped;
+  (out.*part).count = 8;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a run goes through all epochs, the short last step included") {
@@ -184,6 +199,20 @@ TEST_CASE("a damaged sample that is dropped counts neither in the gradient nor i
     CHECK(a[0].epoch_loss == doctest::Approx(b[0].epoch_loss).epsilon(1e-4));
     for (std::size_t i = 0; i < 160; ++i)
       CHECK(a[0].weights[i] == doctest::Approx(b[0].weights[i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a part of which every sample is dropped gives no figures, and reaches no target") {
+  const Folder folder;
+  Job job;
+  job.spec.stop_at_loss = 0.1;
+  for (const auto& [part, file, what_for] :
+       {std::tuple(&DataParts::train, "train", "to train on"), {&DataParts::test, "test", "to evaluate"}}) {
+    job.data = parts_without_any(folder, part, file);
+    const auto out = job.run();
+    REQUIRE_FALSE(out[0].ending.has_value());
+    CHECK(out[0].ending.error().what ==
+          fmt::format("no sample is left {}: all of them are damaged, and were dropped", what_for));
   }
 }
 
