@@ -91,9 +91,9 @@ void ControlServer::ended(Rank rank) {
   std::vector<int> whose;
   for (const auto& [fd, connection] : connections_)
     if (connection.rank.value_or(rank) == rank) whose.push_back(fd);
-  constexpr int kMostChunks = 1024;  // another process may have the connection, too, and go on
+  constexpr int kMaxChunks = 1024;  // another process may have the connection, too, and go on
   for (const int fd : whose)
-    for (int i = 0; i < kMostChunks && connections_.contains(fd) && read_from(fd) == Got::some; ++i) {
+    for (int i = 0; i < kMaxChunks && connections_.contains(fd) && read_from(fd) == Got::some; ++i) {
     }
 }
 

@@ -23,8 +23,8 @@ void Listener::watch() {
 }
 
 void Listener::take_waiting() {
-  constexpr int kMost = 256;  // whoever connects without end is taken by the loop
-  for (int i = 0; i < kMost && !resting_ && take_one(); ++i) {
+  constexpr int kMax = 256;  // whoever connects without end is taken by the loop
+  for (int i = 0; i < kMax && !resting_ && take_one(); ++i) {
   }
 }
 
