@@ -75,6 +75,11 @@ class Science(support.Case):
         self.assertEqual((found["samples"], found["targets"]), (8 + 0, 2))
         for key in ("loss", "mae", "rmse"):
             self.assertAlmostEqual(found[key], result["test_" + key], 4)
+        numpy.savez(os.path.join(self.folder, "none.npz"), x=volumes[16:] + numpy.nan, y=targets[16:])
+        code, out, err = self.tool("--evaluate", "none.npz", "--from", "numpy", "--samples", "x", "--targets", "y", "--damaged", "drop",
+                                   "--checkpoint", "ckpt-flow")
+        self.assertEqual(code, 65, out)
+        self.assertIn("no sample is left to evaluate", err)
         self.save("asked/x.npy", volumes[16:])
         code, out, err = self.tool("--predict", "asked/x.npy", "--checkpoint", "ckpt-flow")
         self.assertEqual(code, 0, err)
