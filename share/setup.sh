@@ -21,9 +21,10 @@ suite_packages=(                                            # for unit, golden, 
   mold                                                      # a quick linker for the tests' many programs
   doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
   openssh-client util-linux procps tmux shellcheck          # programs of the tests
-  zip unzip zstd bzip2                                      # archives that jobs stage
+  zip unzip zstd bzip2 xz-utils                             # archives that jobs stage, and the portable tarball
   environment-modules python3-venv charliecloud busybox-static   # environments of ranks
   hdf5-tools                                                # brings the HDF5 library, which dlrun loads
+  chromium poppler-utils                                    # the pages of dlrun report, as people see and print them
   python3-prometheus-client                                 # reads the metrics file as Prometheus does
   python3-mpi4py slurm-client                               # programs of the tests, and a library that dlrun loads
 )
@@ -36,11 +37,9 @@ test_packages=(
   libjemalloc2 libtirpc3 libmunge2 libhwloc15               # what the unpacked Grid Engine links
   openssh-server iproute2 e2fsprogs pdsh clustershell tcsh
   python3-distributed                                       # a framework that is run over the cluster
-  chromium poppler-utils                                    # the pages of dlrun report, as people see and print them
   man-db mandoc zsh codespell                               # man pages, completions, spelling
   lua5.4                                                    # reads the Lmod file
   mmdebstrap                                                # roots of other suites: share/packaging/suite.sh
-  xz-utils                                                  # the portable tarball: share/packaging/tarball.sh
 )
 # Debian has either Slurm's qsub or Grid Engine's installed: these are only unpacked, and the tests lay them over /usr in a
 # mount namespace.

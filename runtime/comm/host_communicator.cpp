@@ -58,9 +58,11 @@ std::vector<int> HostCommunicator::whole_world(int ranks) {
   return out;
 }
 
-Result<void> HostCommunicator::sum_by_nodes(std::vector<std::uint64_t> node_of) {
+Result<void> HostCommunicator::sum_by_nodes(std::vector<std::uint64_t> node_of,
+                                            SharedMemoryAllreduce::Lost lost) {
   if (!collectives_->suits_nodes()) return {};
   node_of_ = std::move(node_of);
+  lost_ = std::move(lost);
   return collectives_->choice().is_auto() ? Result<void>{} : make_node_sums();
 }
 
@@ -74,7 +76,7 @@ Result<void> HostCommunicator::make_node_sums() {
   auto memory = TRY(share_memory(*this, *node, SharedMemoryAllreduce::bytes(node->size())));
   if (memory)
     collectives_->sum_by_nodes(
-        std::make_unique<NodeSums>(world_->link, std::move(*groups), std::move(*memory)));
+        std::make_unique<NodeSums>(world_->link, std::move(*groups), std::move(*memory), lost_));
   else if (!collectives_->choice().is_auto())
     return fail(Error{.kind = ErrorKind::usage,
                       .what = collectives_->choice().text() + ", but the ranks of a node cannot share memory",

@@ -70,7 +70,8 @@ class HostCommunicator : public Communicator {
   /// Sums are made inside nodes first, where there are several nodes with several ranks each, as many on all:
   /// an allreduce that the job asks for, and sums on servers, for which the memory is made by the first of
   /// them. An Error where the job asks for that, and the nodes are others. All ranks call it, after use().
-  Result<void> sum_by_nodes(std::vector<std::uint64_t> node_of);
+  /// `lost` is asked about ranks of this node that are waited for.
+  Result<void> sum_by_nodes(std::vector<std::uint64_t> node_of, SharedMemoryAllreduce::Lost lost = {});
   /// "; sums inside nodes first (4 nodes of 2 ranks)", or nothing
   std::string nodes_text() const;
 
@@ -81,6 +82,7 @@ class HostCommunicator : public Communicator {
   std::optional<World> world_;
   std::vector<int> members_;
   std::vector<std::uint64_t> node_of_;  // where sums inside nodes are still to be made
+  SharedMemoryAllreduce::Lost lost_;    // for these
 };
 
 }  // namespace dlrun::runtime

@@ -69,10 +69,11 @@ class OwnCommunicator final : public HostCommunicator {
   // Where all ranks are on one node, and all can open what rank 0 has made; or in each of several nodes.
   Result<void> share_memory(const Environment& environment) {
     const auto nodes = TRY(gather_nodes(*this, environment));
-    if (std::count(nodes.begin(), nodes.end(), nodes.front()) != size()) return sum_by_nodes(nodes);
+    const auto lost = [this](int rank) { return link_.lost(rank); };
+    if (std::count(nodes.begin(), nodes.end(), nodes.front()) != size()) return sum_by_nodes(nodes, lost);
     if (!collectives_.may_share()) return {};
     memory_ = TRY(runtime::share_memory(*this, *this, SharedMemoryAllreduce::bytes(size())));
-    if (memory_) collectives_.share(memory_->data(), [this](int rank) { return link_.lost(rank); });
+    if (memory_) collectives_.share(memory_->data(), lost);
     return {};
   }
 

@@ -7,13 +7,13 @@ namespace dlrun::runtime {
 namespace {
 
 using yaml::Fields;
-using yaml::Node;
+using YamlNode = yaml::Node;
 
 constexpr double kUsualCentre = 0.875;  // 224 of 256 pixels
 
 // [low, high], both within a range.
 Result<void> read_range(Fields& fields, std::string_view key, double most, double& low, double& high) {
-  const Node* node = fields.find(key);
+  const YamlNode* node = fields.find(key);
   if (node == nullptr) return {};
   const std::string name = fields.path(key);
   if (node->kind != yaml::Kind::list || node->items.size() != 2)
@@ -25,7 +25,7 @@ Result<void> read_range(Fields& fields, std::string_view key, double most, doubl
 
 // random-resized-crop: true | {scale: [0.08, 1], ratio: [0.75, 1.33]}
 Result<void> read_resized_crop(Fields& augment, Augmentation& out) {
-  const Node* node = augment.find("random-resized-crop");
+  const YamlNode* node = augment.find("random-resized-crop");
   if (node == nullptr) return {};
   RandomResizedCrop crop;
   if (node->kind != yaml::Kind::map) {
@@ -41,7 +41,7 @@ Result<void> read_resized_crop(Fields& augment, Augmentation& out) {
 }
 
 Result<void> read_jitter(Fields& augment, ColorJitter& out) {
-  const Node* node = augment.find("color-jitter");
+  const YamlNode* node = augment.find("color-jitter");
   if (node == nullptr) return {};
   Fields fields = TRY(Fields::of(*node, augment.path("color-jitter")));
   out.brightness = TRY(fields.number_or("brightness", 0, 0, 10));
@@ -51,7 +51,7 @@ Result<void> read_jitter(Fields& augment, ColorJitter& out) {
   return fields.finish();
 }
 
-Result<Augmentation> read_map(const Node& node, const std::string& path) {
+Result<Augmentation> read_map(const YamlNode& node, const std::string& path) {
   Augmentation out;
   Fields fields = TRY(Fields::of(node, path));
   out.crop_padding = TRY(fields.integer_or("crop", 0, 0, 1024));
@@ -62,7 +62,7 @@ Result<Augmentation> read_map(const Node& node, const std::string& path) {
   return out;
 }
 
-Result<void> take_word(const Node& item, const std::string& path, Augmentation& out) {
+Result<void> take_word(const YamlNode& item, const std::string& path, Augmentation& out) {
   static const std::vector<std::string> names = {"crop", "flip", "random-resized-crop", "none"};
   const std::size_t which = TRY(yaml::as_choice(item, path, names));
   if (which == 0) out.crop_padding = 4;
@@ -75,14 +75,14 @@ Result<void> take_word(const Node& item, const std::string& path, Augmentation& 
 
 Result<Augmentation> read_augmentation(Fields& data) {
   Augmentation out;
-  const Node* node = data.find("augment");
+  const YamlNode* node = data.find("augment");
   if (node == nullptr) return out;
   if (node->kind == yaml::Kind::map) return read_map(*node, data.path("augment"));
   if (node->kind != yaml::Kind::list) {
     TRY(take_word(*node, data.path("augment"), out));
     return out;
   }
-  for (const Node& item : node->items) TRY(take_word(item, data.path("augment"), out));
+  for (const YamlNode& item : node->items) TRY(take_word(item, data.path("augment"), out));
   return out;
 }
 

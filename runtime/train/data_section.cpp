@@ -10,7 +10,7 @@ namespace dlrun::runtime {
 namespace {
 
 using yaml::Fields;
-using yaml::Node;
+using YamlNode = yaml::Node;
 
 // As those of images of 8 bits, they are 0 to 1 for the model.
 constexpr double kDeepScale = 1.0 / 65535;
@@ -20,11 +20,11 @@ constexpr double kMaxNumber = 1e30, kMinStd = 1e-30;
 Result<std::vector<double>> read_per_channel(Fields& data, std::string_view key, double low,
                                              std::size_t channels) {
   std::vector<double> out;
-  const Node* node = data.find(key);
+  const YamlNode* node = data.find(key);
   if (node == nullptr) return out;
   const std::string name = data.path(key);
   if (node->kind == yaml::Kind::list)
-    for (const Node& item : node->items) out.push_back(TRY(yaml::as_number(item, name, low, kMaxNumber)));
+    for (const YamlNode& item : node->items) out.push_back(TRY(yaml::as_number(item, name, low, kMaxNumber)));
   else
     out.assign(std::max<std::size_t>(1, channels), TRY(yaml::as_number(*node, name, low, kMaxNumber)));
   if (out.size() != channels && channels != 0)

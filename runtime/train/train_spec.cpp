@@ -17,9 +17,9 @@ namespace dlrun::runtime {
 namespace {
 
 using yaml::Fields;
-using yaml::Node;
+using YamlNode = yaml::Node;
 
-Result<Interval> read_interval(const Node& node, const std::string& name) {
+Result<Interval> read_interval(const YamlNode& node, const std::string& name) {
   auto interval = parse_interval(TRY(yaml::as_text(node, name)));
   if (interval) return interval;
   return yaml::error_at(node, fmt::format("{}: {}", name, interval.error().what), interval.error().hint);
@@ -58,18 +58,18 @@ Result<NoDecay> read_no_decay(Fields& fields) {
 Result<std::vector<ParameterPattern>> read_patterns(Fields& train) {
   std::vector<ParameterPattern> out;
   using Of = ParameterPattern::Of;
-  const auto add = [&out](const Node* node, const std::string& key, std::string_view keyword = "",
+  const auto add = [&out](const YamlNode* node, const std::string& key, std::string_view keyword = "",
                           Of of = Of::parameters) {
     if (node == nullptr) return;
-    const std::span<const Node> items =
+    const std::span<const YamlNode> items =
         node->kind == yaml::Kind::list ? std::span(node->items) : std::span(node, 1);
-    for (const Node& item : items)
+    for (const YamlNode& item : items)
       if (keyword.empty() || item.scalar != keyword) out.push_back({key, item.scalar, item.source, of});
   };
   add(train.find("freeze"), "train.freeze");
-  if (const Node* from = train.find("init-from"); from != nullptr && from->kind == yaml::Kind::map)
+  if (const YamlNode* from = train.find("init-from"); from != nullptr && from->kind == yaml::Kind::map)
     add(TRY(Fields::of(*from, "train.init-from")).find("skip"), "train.init-from.skip", "", Of::tensors);
-  const Node* node = train.find("optimizer");
+  const YamlNode* node = train.find("optimizer");
   if (node == nullptr) return out;
   Fields optimizer = TRY(Fields::of(*node, "train.optimizer"));
   add(optimizer.find("no-decay"), "train.optimizer.no-decay", "vectors");
@@ -78,7 +78,7 @@ Result<std::vector<ParameterPattern>> read_patterns(Fields& train) {
 
 Result<OptimizerSpec> read_optimizer(Fields& train) {
   OptimizerSpec out;
-  const Node* node = train.find("optimizer");
+  const YamlNode* node = train.find("optimizer");
   if (node == nullptr) return out;
   Fields fields = TRY(Fields::of(*node, train.path("optimizer")));
   const OptimizerTraits& traits = *TRY(read_optimizer_name(fields));
@@ -117,7 +117,7 @@ Result<void> read_one_cycle(Fields& fields, ScheduleSpec& out) {
 
 // decay: none | cosine | {epochs: [30, 60], factor: 0.1} | {polynomial: 2} | {one-cycle: 0.3}
 Result<void> read_decay(Fields& schedule, ScheduleSpec& out) {
-  const Node* node = schedule.find("decay");
+  const YamlNode* node = schedule.find("decay");
   if (node == nullptr) return {};
   if (node->kind != yaml::Kind::map) {
     static const std::vector<std::string> names = {"none", "cosine"};
@@ -130,10 +130,10 @@ Result<void> read_decay(Fields& schedule, ScheduleSpec& out) {
   if (fields.has("one-cycle")) return read_one_cycle(fields, out);
   out.decay = ScheduleSpec::Decay::step;
   out.factor = TRY(fields.number_or("factor", out.factor, 0, 1));
-  const Node* epochs = TRY(fields.require("epochs"));
+  const YamlNode* epochs = TRY(fields.require("epochs"));
   if (epochs->kind != yaml::Kind::list)
     return yaml::error_at(*epochs, "train.schedule.decay.epochs must be a list");
-  for (const Node& item : epochs->items)
+  for (const YamlNode& item : epochs->items)
     out.at_epochs.push_back(TRY(yaml::as_number(item, "train.schedule.decay.epochs", 0, 1e9)));
   return fields.finish();
 }
@@ -152,10 +152,10 @@ Result<void> check_scale(Fields& schedule, const ScheduleSpec& read, const Train
 
 Result<ScheduleSpec> read_schedule(Fields& train, const TrainSpec& spec) {
   ScheduleSpec out;
-  const Node* node = train.find("schedule");
+  const YamlNode* node = train.find("schedule");
   if (node == nullptr) return out;
   Fields fields = TRY(Fields::of(*node, train.path("schedule")));
-  if (const Node* warmup = fields.find("warmup")) {
+  if (const YamlNode* warmup = fields.find("warmup")) {
     out.warmup = TRY(read_interval(*warmup, fields.path("warmup")));
     if (out.warmup.unit == Interval::Unit::time)
       return yaml::error_at(*warmup,
@@ -183,7 +183,7 @@ Result<double> read_label_smoothing(Fields& train, const TrainSpec& spec) {
 
 // loss: huber, or {name: huber, delta: 0.5}
 Result<void> read_loss(Fields& train, TrainSpec& out) {
-  const Node* node = train.find("loss");
+  const YamlNode* node = train.find("loss");
   if (out.data.source->has_targets()) out.measure = TargetMeasure{};
   if (node == nullptr) return {};
   if (!out.measure)
@@ -212,7 +212,7 @@ Result<Precision> read_precision(Fields& train) {
 // `wire` is what dtype was called before.
 Result<CommDtype> read_dtype(Fields& fields, TrainSpec& out) {
   static const std::vector<std::string> names = {"f32", "bf16", "f16"};
-  const Node* const old = fields.node().find("wire");
+  const YamlNode* const old = fields.node().find("wire");
   const std::string_view key = old == nullptr ? "dtype" : "wire";
   if (old != nullptr && fields.has("dtype"))
     return yaml::error_at(*old, "train.allreduce has both dtype and wire, its old name", "keep dtype");
@@ -223,7 +223,7 @@ Result<CommDtype> read_dtype(Fields& fields, TrainSpec& out) {
 }
 
 Result<void> read_allreduce(Fields& train, TrainSpec& out) {
-  const Node* node = train.find("allreduce");
+  const YamlNode* node = train.find("allreduce");
   if (node == nullptr) return {};
   Fields fields = TRY(Fields::of(*node, train.path("allreduce")));
   AllreduceSpec& spec = out.allreduce;
@@ -244,7 +244,7 @@ Result<void> read_allreduce(Fields& train, TrainSpec& out) {
       "write algorithm: direct or auto, or dtype: f32");
 }
 
-Result<ParameterServerSpec> read_parameter_server_section(const Node& node, const std::string& path) {
+Result<ParameterServerSpec> read_parameter_server_section(const YamlNode& node, const std::string& path) {
   Fields fields = TRY(Fields::of(node, path));
   static const std::vector<std::string> names = {"round-robin", "greedy", "split"};
   ParameterServerSpec spec;
@@ -261,7 +261,7 @@ Result<ParameterServerSpec> read_parameter_server_section(const Node& node, cons
 
 // Asked for by train.allreduce.algorithm or by a section of their own, which says more.
 Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
-  const Node* node = train.find("parameter-server");
+  const YamlNode* node = train.find("parameter-server");
   const AllreduceChoice& choice = out.allreduce.choice;
   if (node == nullptr) {
     if (choice.is("parameter-server")) out.parameter_server.emplace();
@@ -274,7 +274,7 @@ Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
 }
 
 // What would make the bits depend on the number of ranks, or is not there yet for shards.
-Result<void> check_shards(const Node& node, const TrainSpec& spec) {
+Result<void> check_shards(const YamlNode& node, const TrainSpec& spec) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     return yaml::error_at(node, "train.shards is set, and " + what, hint);
   };
@@ -296,7 +296,7 @@ Result<void> check_shards(const Node& node, const TrainSpec& spec) {
 
 // shards: 8 | auto
 Result<void> read_shards(Fields& train, TrainSpec& out) {
-  const Node* node = train.find("shards");
+  const YamlNode* node = train.find("shards");
   if (node == nullptr) return {};
   out.shards.emplace();
   if (node->scalar != "auto")
@@ -307,7 +307,7 @@ Result<void> read_shards(Fields& train, TrainSpec& out) {
 // What cannot be together with an optimizer's state in parts, or is not there yet.
 Result<void> check_sharded_state(Fields& train, const TrainSpec& spec) {
   if (spec.optimizer.state == OptimizerSpec::State::replicated) return {};
-  const Node& node = *TRY(Fields::of(*train.find("optimizer"), "train.optimizer")).find("state");
+  const YamlNode& node = *TRY(Fields::of(*train.find("optimizer"), "train.optimizer")).find("state");
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     return yaml::error_at(node, "train.optimizer.state is sharded, and " + what, hint);
   };
@@ -328,7 +328,7 @@ constexpr std::int64_t kMaxBatch = 1 << 20;
 Result<void> read_batch(Fields& train, TrainSpec& out) {
   out.batch = TRY(train.integer_or("batch", out.batch, 1, kMaxBatch));
   out.accumulate = static_cast<int>(TRY(train.integer_or("accumulate", 1, 1, 1 << 16)));
-  const Node* node = train.find("global-batch");
+  const YamlNode* node = train.find("global-batch");
   if (node == nullptr) return {};
   out.global_batch = {TRY(yaml::as_integer(*node, "train.global-batch", 1, std::int64_t{1} << 40)),
                       node->source};
@@ -351,9 +351,9 @@ Result<void> check_global_batch(Fields& train, TrainSpec& out) {
 }
 
 Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
-  const Node* node = train.find("benchmark");
+  const YamlNode* node = train.find("benchmark");
   if (node == nullptr) return std::optional<BenchmarkSpec>();
-  if (const Node* epochs = train.find("epochs"))
+  if (const YamlNode* epochs = train.find("epochs"))
     return yaml::error_at(*epochs, "train.epochs and train.benchmark exclude each other",
                           "keep one of the two; --set train.epochs=null leaves epochs out");
   Fields fields = TRY(Fields::of(*node, train.path("benchmark")));
@@ -366,7 +366,7 @@ Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
 }
 
 Result<std::optional<TraceSpec>> read_trace(Fields& train) {
-  const Node* node = train.find("trace");
+  const YamlNode* node = train.find("trace");
   if (node == nullptr) return std::optional<TraceSpec>();
   Fields fields = TRY(Fields::of(*node, train.path("trace")));
   TraceSpec out;
@@ -378,13 +378,13 @@ Result<std::optional<TraceSpec>> read_trace(Fields& train) {
 
 // evaluate: {every: 500steps, batches: 20}
 Result<std::optional<EvaluateSpec>> read_evaluate(Fields& train, const DataSpec& data) {
-  const Node* node = train.find("evaluate");
+  const YamlNode* node = train.find("evaluate");
   if (node == nullptr) return std::optional<EvaluateSpec>();
   if (data.source->kind() != SampleKind::tokens)
     return yaml::error_at(*node, "train.evaluate is supported for tokens only, and the data are images",
                           "remove it: images are evaluated after each epoch");
   Fields fields = TRY(Fields::of(*node, train.path("evaluate")));
-  const Node* every = TRY(fields.require("every"));
+  const YamlNode* every = TRY(fields.require("every"));
   const Interval interval = TRY(read_interval(*every, fields.path("every")));
   if (interval.unit != Interval::Unit::steps)
     return yaml::error_at(*every, "train.evaluate.every must be in steps, so that a run can be repeated",
@@ -398,10 +398,10 @@ Result<std::optional<EvaluateSpec>> read_evaluate(Fields& train, const DataSpec&
 
 // stop-at: {accuracy: 0.92}, {loss: 1.5}, or both
 Result<void> read_target(Fields& train, TrainSpec& out) {
-  const Node* stop = train.find("stop-at");
+  const YamlNode* stop = train.find("stop-at");
   if (stop == nullptr) return {};
   Fields target = TRY(Fields::of(*stop, "train.stop-at"));
-  const Node *loss = target.find("loss"), *accuracy = target.find("accuracy");
+  const YamlNode *loss = target.find("loss"), *accuracy = target.find("accuracy");
   TRY(target.finish());
   if (loss != nullptr) out.stop_at_loss = TRY(yaml::as_number(*loss, "train.stop-at.loss", 0, 1e9));
   if (accuracy != nullptr)
@@ -420,14 +420,14 @@ Result<void> check_targets(Fields& train, const TrainSpec& spec) {
                                       spec.measure->text()),
                           "write stop-at: {loss: 0.1}");
   for (const char* key : {"label-smoothing", "mixup"})
-    if (const Node* node = train.find(key))
+    if (const YamlNode* node = train.find(key))
       return yaml::error_at(*node, fmt::format("train.{} is for classes, and train.data has targets", key),
                             fmt::format("remove train.{}", key));
   return {};
 }
 
 Result<void> read_model(Fields& train, TrainSpec& out) {
-  const Node* node = TRY(train.require("model"));
+  const YamlNode* node = TRY(train.require("model"));
   out.model_where = node->source;
   if (node->kind == yaml::Kind::map) {
     out.layers = TRY(read_layer_list(*node, train.path("model")));
@@ -443,10 +443,10 @@ Result<void> read_model(Fields& train, TrainSpec& out) {
 
 // pipeline: {cut: [h.6]}
 Result<void> read_pipeline(Fields& train, TrainSpec& out) {
-  const Node* node = train.find("pipeline");
+  const YamlNode* node = train.find("pipeline");
   if (node == nullptr) return {};
   Fields fields = TRY(Fields::of(*node, train.path("pipeline")));
-  const Node* cut = TRY(fields.require("cut"));
+  const YamlNode* cut = TRY(fields.require("cut"));
   TRY(fields.finish());
   const std::vector<std::string> layers = TRY(yaml::as_text_list(*cut, fields.path("cut")));
   if (layers.empty())
@@ -458,7 +458,7 @@ Result<void> read_pipeline(Fields& train, TrainSpec& out) {
   return {};
 }
 
-void note_places(const Node& node, const std::string& path, std::map<std::string, std::string>& out) {
+void note_places(const YamlNode& node, const std::string& path, std::map<std::string, std::string>& out) {
   for (const auto& [key, value] : node.entries) {
     out[path + key] = value.source;
     if (value.kind == yaml::Kind::map) note_places(value, path + key + ".", out);
@@ -468,7 +468,7 @@ void note_places(const Node& node, const std::string& path, std::map<std::string
 // init-from: FILE, or {file: FILE, skip: [fc.*]}
 Result<void> read_init(Fields& train, TrainSpec& out) {
   out.freeze = TRY(train.text_list("freeze"));
-  const Node* node = train.find("init-from");
+  const YamlNode* node = train.find("init-from");
   if (node == nullptr) return {};
   out.init_from.emplace();
   if (node->kind != yaml::Kind::map) {
@@ -483,7 +483,7 @@ Result<void> read_init(Fields& train, TrainSpec& out) {
 
 // A generator makes pixels in -1..1, and so real ones are to lie there. Nobody can say when it is right.
 Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
-  if (const Node* stop = train.find("stop-at"))
+  if (const YamlNode* stop = train.find("stop-at"))
     return yaml::error_at(
         *stop, fmt::format("train.stop-at needs an accuracy, which {}, a GAN, does not have", out.model),
         "remove train.stop-at");
@@ -492,7 +492,7 @@ Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
   return {};
 }
 
-Result<void> read_train(const Node& node, TrainSpec& out) {
+Result<void> read_train(const YamlNode& node, TrainSpec& out) {
   Fields fields = TRY(Fields::of(node, "train"));
   note_places(node, "", out.places);
   out.places[""] = node.source;
@@ -538,13 +538,13 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   return fields.finish();
 }
 
-Result<CheckpointOptions> read_checkpoint(const Node* node) {
+Result<CheckpointOptions> read_checkpoint(const YamlNode* node) {
   CheckpointOptions out;
   if (node == nullptr) return out;
   Fields fields = TRY(Fields::of(*node, "checkpoint"));
   out.folder = TRY(fields.text_or("dir", ""));
   out.keep = static_cast<int>(TRY(fields.integer_or("keep", out.keep, 1, 1'000'000)));
-  if (const Node* every = fields.find("every"); every != nullptr && !every->scalar.empty())
+  if (const YamlNode* every = fields.find("every"); every != nullptr && !every->scalar.empty())
     out.every = TRY(read_interval(*every, "checkpoint.every"));
   for (const std::string_view launcher : {"request", "lead"}) fields.known(launcher);
   TRY(fields.finish());

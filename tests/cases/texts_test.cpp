@@ -38,7 +38,7 @@ void compare_gres(const std::vector<GpuGres>& found, const Json& expect) {
   if (expect.contains("count")) CHECK(total == expect["count"]);
   if (expect.contains("total")) CHECK(total == expect["total"]);
   if (expect.contains("by_type")) CHECK(by_type == expect["by_type"]);
-  if (expect.contains("type")) CHECK(found.front().type == expect["type"]);
+  if (expect.contains("type")) CHECK(Json(found.front().type) == expect["type"]);
   if (expect.contains("indices")) CHECK(Json(found.front().indices) == expect["indices"]);
   if (expect.contains("sockets")) CHECK(Json(found.front().sockets) == expect["sockets"]);
 }

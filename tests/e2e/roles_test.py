@@ -66,6 +66,7 @@ class Roles(support.Case):
             self.assertIn(line, out)
 
     def test_an_mpi_world_whose_nodes_have_ranks_far_apart(self):
+        self.environment["OMPI_MCA_btl_tcp_if_include"] = "lo"  # between pretend nodes
         self.allocation(["a1", "a2", "a3"])
         self.adapter("spread", "mpi: auto\nroles: {worker: {default: tasks-per-node}, ps: {count: 3}}\n")
         for flavour in ("openmpi", "mpich"):

@@ -52,7 +52,8 @@ class Case(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="dlrun-e2e-")
         self.mark = uuid.uuid4().hex
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("DLRUN_", "SLURM_", "PBS_"))}
-        self.environment.update({MARK: self.mark, "OMPI_ALLOW_RUN_AS_ROOT": "1"})
+        # Debian 13 builds torch without libuv, and torch asks for it.
+        self.environment.update({MARK: self.mark, "OMPI_ALLOW_RUN_AS_ROOT": "1", "USE_LIBUV": "0"})
         self.started = []
 
     def tearDown(self):

@@ -19,7 +19,8 @@ namespace dlrun::runtime {
 class NodeSums {
  public:
   /// `memory`: of the ranks of this node, SharedMemoryAllreduce::bytes() for so many. `world` outlives it.
-  NodeSums(Transport& world, NodeGroups groups, CommonMemory memory);
+  /// `lost` is asked about ranks of the world.
+  NodeSums(Transport& world, NodeGroups groups, CommonMemory memory, SharedMemoryAllreduce::Lost lost = {});
 
   Result<void> allreduce(std::span<float> data, CommDtype dtype, Scratch& scratch);
   /// Each piece is summed inside the node for the rank that has the server's number there; a server receives

@@ -61,7 +61,8 @@ Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::connect(Communicator
   return join(world, group, std::make_shared<Shared>(Shared{std::move(nccl), std::move(links)}));
 }
 
-// The first two ranks wait in NCCL: where one is lost, nothing is trained yet that the other could go on with.
+// The first two ranks wait in NCCL: where one is lost, nothing is trained yet that the other could go on
+// with.
 NcclCommunicator::Waits NcclCommunicator::waits_of(const NcclLibrary& library, Communicator& group) {
   const ElasticWorld* const world = group.elastic();
   if (world == nullptr || !library.can_connect_without_waiting()) return Waits::in_call;

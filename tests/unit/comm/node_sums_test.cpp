@@ -124,6 +124,31 @@ TEST_CASE("servers add one term of each node") {
   }
 }
 
+TEST_CASE("who waits for a rank of its node that is gone asks for it by its number in the world, and fails") {
+  const std::vector<std::uint64_t> node_of{0, 1, 1, 0};
+  const CommonMemory memory = CommonMemory::make(SharedMemoryAllreduce::bytes(2)).value();
+  std::vector<int> asked;
+  std::vector<Result<void>> ended;
+  on_linked_ranks(4, SendIsDone::when_received, [&](Transport& link) {
+    if (link.rank() != 0) return;
+    NodeSums sums(link, node_groups_of(node_of, 0).value(), CommonMemory::open(memory.ticket()).value(),
+                  [&](int rank) {
+                    asked.push_back(rank);
+                    return std::optional(Error{.kind = ErrorKind::lost, .what = "gone"});
+                  });
+    std::vector<float> data(1000, 1);
+    Scratch scratch;
+    ended.push_back(sums.allreduce(data, CommDtype::f32, scratch));
+    const std::vector<ServedPiece> pieces{{std::span(data), 0}};
+    ended.push_back(sums.serve(pieces, scratch));
+  });
+  CHECK(asked == std::vector{3});
+  for (const Result<void>& one : ended) {
+    REQUIRE(!one);
+    CHECK(one.error().kind == ErrorKind::lost);
+  }
+}
+
 TEST_CASE("in 16 bits, what crosses between nodes is less than by a direct exchange of all ranks") {
   const std::vector<std::uint64_t>& node_of = kWorlds.back();
   const Arrays arrays = random_arrays(8, 400'000, 12);

@@ -183,8 +183,12 @@ TEST_CASE("a packed chunk that is damaged is named with the sample, and nothing 
       4, [](std::uint64_t i) { return i; }, std::nullopt, rows, labels);
   printed.end();
   REQUIRE_FALSE(filler.state().has_value());
-  CHECK(contains(filler.state().error().text(), "x.h5: x: sample "));
-  CHECK(contains(filler.state().error().text(), "cannot be read: inflate() failed"));
+  const std::string told = filler.state().error().text();
+  INFO(told);
+  CHECK(contains(told, "x.h5: x: sample "));
+  const bool says_why = contains(told, "cannot be read: inflate() failed") ||
+                        contains(told, "cannot be read: filter returned failure");  // HDF5 1.14
+  CHECK(says_why);
   CHECK(std::filesystem::file_size(folder.path / "printed") == 0);
 }
 

@@ -33,12 +33,13 @@ bool says(const WorldEnd& end, const std::string& text) {
   return end.output.find(text) != std::string::npos;
 }
 
-// A folder that the loader searches first, whose MPICH is no library: as if there were none on this machine.
+// A folder that the loader searches first, whose MPICH is no library, by none of its names: as if there were
+// none on this machine.
 class NoMpich {
  public:
   NoMpich() : folder_(std::filesystem::temp_directory_path() / fmt::format("dlrun-no-mpich-{}", ::getpid())) {
     std::filesystem::create_directories(folder_);
-    std::ofstream(folder_ / "libmpich.so.12") << "";
+    for (const char* name : {"libmpich.so.12", "libmpi.so.12"}) std::ofstream(folder_ / name) << "";
   }
   ~NoMpich() { std::filesystem::remove_all(folder_); }
   std::string path() const { return folder_.string(); }

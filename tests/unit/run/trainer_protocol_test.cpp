@@ -36,11 +36,14 @@ TEST_CASE("PMIx on several nodes where only Open MPI is there, and can be served
   CHECK(trainer_protocol(2, Plugins().with({kOpenMpi}), {}) == plan::MpiProtocol::pmi1);
 }
 
-TEST_CASE("an MPICH whose library is called libmpi.so.12 is an MPICH") {
+TEST_CASE("an MPICH whose library has another name is an MPICH") {
   const Plugins folder, site;
   const Installation installation = folder.with({kMpichAbi, kOpenMpi, kPmix});
+  std::string content = *read_file(installation.plugins / kMpichAbi);
+  content.replace(content.find("libmpi.so.12"), 12, "libmpx.so.12");  // Debian 13 has the other one
+  folder.write(kMpichAbi, content);
   CHECK(trainer_protocol(2, installation, {}) == plan::MpiProtocol::pmix);
-  site.write("libmpi.so.12", "");
+  site.write("libmpx.so.12", "");
   Environment environment;
   environment.set("LD_LIBRARY_PATH", site.path.string());
   CHECK(trainer_protocol(2, installation, environment) == plan::MpiProtocol::pmi1);
