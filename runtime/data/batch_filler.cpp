@@ -204,10 +204,12 @@ void BatchFiller::decode_by_device(std::span<DecodeAhead::Job> jobs) const {
 // A device that fails is no damage of an image.
 void BatchFiller::note_damage(Error error) const {
   const std::lock_guard lock(mutex_);
-  if (data_.damaged == Damaged::dropped && error.kind != ErrorKind::unavailable)
+  if (data_.damaged == Damaged::dropped && error.kind != ErrorKind::unavailable) {
+    error.hint.clear();  // it is to drop the sample
     damage_.dropped.push_back(error.text());
-  else if (!damage_.refused)
+  } else if (!damage_.refused) {
     damage_.refused = std::move(error);
+  }
 }
 
 // Where there are targets, the label only says that the row counts. Stages before the loss have none.

@@ -19,19 +19,23 @@ std::span<const LossColumn> Classification::losses() const {
 }
 
 Result<Totals> Classification::test(std::uint64_t most) {
-  return parts_.together([this, most] {
+  const Totals out = TRY(parts_.together([this, most] {
     return evaluate({parts_.engine, parts_.comm, parts_.shards}, test_filler_,
                     std::min(most, parts_.data.test.count), [](std::uint64_t i) { return i; });
-  });
+  }));
+  tell_dropped(test_filler_, parts_.data.test);
+  return out;
 }
 
 Result<Totals> Classification::evaluated(std::uint64_t most) {
   if (!has_validation_split()) return test(most);
-  return parts_.together([this, most] {
+  const Totals out = TRY(parts_.together([this, most] {
     return evaluate({parts_.engine, parts_.comm, parts_.shards}, validation_filler_,
                     std::min(most, parts_.split.validation()),
                     [this](std::uint64_t i) { return parts_.split.validation_sample(i); });
-  });
+  }));
+  tell_dropped(validation_filler_, parts_.data.train);
+  return out;
 }
 
 Result<void> Classification::validate() {
@@ -73,7 +77,7 @@ RunResult Classification::result_of(const std::string& set, const Totals& totals
 
 Result<RunResult> Classification::finish(const StepReport& last) {
   parts_.reporter.phase("testing");
-  if (!validation_ && last.totals.rows > 0) TRY(end_epoch(last));
+  if (!validation_ && last.samples > 0) TRY(end_epoch(last));
   // Some formats need no test part beside a validation split.
   const bool tested = parts_.data.test.count > 0;
   if (!tested && !validation_) TRY(validate());

@@ -29,6 +29,28 @@ Result<Flags> read_flags(const std::vector<std::string>& words, const std::vecto
   return out;
 }
 
+namespace {
+
+// What is said of the section that nobody wrote, of the flags that it is made of.
+Error of_flags(Error error, const std::string& format) {
+  constexpr std::string_view kSection = "train.data.", kUnknown = "unknown key '";
+  error.kind = ErrorKind::usage;
+  error.where.clear();
+  if (error.what.starts_with(kUnknown)) {
+    const std::string name =
+        error.what.substr(kUnknown.size(), error.what.find('\'', kUnknown.size()) - kUnknown.size());
+    error.what = fmt::format("--{} does not go with data of format {}", name, format);
+    error.hint.clear();
+    error.also.clear();
+  }
+  for (std::size_t at; (at = error.what.find(kSection)) != std::string::npos;)
+    error.what.replace(at, kSection.size(), "--");
+  if (error.what.starts_with("--format:")) error.what.replace(0, 8, "--from");
+  return error;
+}
+
+}  // namespace
+
 // The flags as text of a job file, which is read as one: names and refusals are the same.
 Result<std::shared_ptr<const DataSource>> source_of(const Flags& flags, const std::string& folder,
                                                     SourceUse use, const Flags& defaults) {
@@ -54,11 +76,9 @@ Result<std::shared_ptr<const DataSource>> source_of(const Flags& flags, const st
   yaml::Fields fields = TRY(yaml::Fields::of(node, "train.data"));
   auto spec = read_data_source(fields);
   for (const auto& [key, value] : defaults) fields.known(key);
-  if (spec) TRY(fields.finish());
-  if (spec) return spec->source;
-  Error error = std::move(spec).error();
-  error.kind = ErrorKind::usage;
-  return fail(std::move(error));
+  if (!spec) return fail(of_flags(std::move(spec).error(), format));
+  if (auto known = fields.finish(); !known) return fail(of_flags(std::move(known).error(), format));
+  return spec->source;
 }
 
 }  // namespace dlrun::runtime

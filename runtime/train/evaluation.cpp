@@ -89,7 +89,22 @@ Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::ui
   }
   averaged.reset();
   if (in_parts) TRY(gather_weights(by.engine, by.comm));
-  return add_up(own, by.comm, by.shards.shards);
+  const Totals sum = TRY(add_up(own, by.comm, by.shards.shards));
+  if (sum.rows == 0 && count > 0) return none_left("to evaluate");
+  return sum;
+}
+
+tl::unexpected<Error> none_left(std::string_view what_for) {
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = fmt::format("no sample is left {}: all of them are damaged, and were dropped", what_for),
+            .hint = "look at train.data, or set damaged: refuse, which names the first one"});
+}
+
+void tell_dropped(const BatchFiller& filler, const Dataset& data) {
+  const char* const thing = data.numbers ? "sample" : "image";
+  for (const std::string& dropped : filler.take_dropped())
+    fmt::print(stderr, "dlrun-train: damaged {} left out: {}\n", thing, dropped);
 }
 
 }  // namespace dlrun::runtime

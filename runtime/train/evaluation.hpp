@@ -32,8 +32,15 @@ struct Evaluators {
 /// Running statistics become rank 0's on all ranks, which all call it.
 Result<void> share_statistics(Engine& engine, Communicator& comm);
 
-/// By the averaged weights. `count` samples; the i-th is number `sample(i)` of the filler's data.
+/// By the averaged weights. `count` samples; the i-th is number `sample(i)` of the filler's data. An Error
+/// where all of them were dropped.
 Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample);
+
+/// The Error of data of which all samples were dropped.
+tl::unexpected<Error> none_left(std::string_view what_for);
+
+/// On standard error: the damaged samples of `data` that the rank left out since the last call.
+void tell_dropped(const BatchFiller& filler, const Dataset& data);
 
 }  // namespace dlrun::runtime

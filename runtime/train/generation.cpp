@@ -38,7 +38,7 @@ Result<void> Generation::end_epoch(const StepReport& last) {
 }
 
 Result<RunResult> Generation::finish(const StepReport& last) {
-  if (last.totals.rows > 0) TRY(end_epoch(last));
+  if (last.samples > 0) TRY(end_epoch(last));
   RunResult out{.figures = Json::object(), .text = {}};
   if (last_epoch_.rows > 0)
     out.figures = {{"loss_d", rounded_figure(last_epoch_.loss())},

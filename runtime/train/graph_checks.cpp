@@ -25,6 +25,14 @@ std::vector<std::string> parameter_names(const Graph& graph) {
   return out;
 }
 
+std::vector<std::string> statistic_names(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const Node& node : graph.nodes)
+    for (const StatisticRule& rule : statistics_of(graph, node))
+      out.push_back(node.name + std::string(rule.part));
+  return out;
+}
+
 std::uint64_t memory_of_this_machine() {
   return static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
          static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
@@ -43,13 +51,16 @@ Result<void> check_server_count(const Graph& graph, int servers, const std::stri
 }
 
 Result<void> check_patterns(const Graph& graph, const std::vector<ParameterPattern>& patterns) {
-  const std::vector<std::string> names = parameter_names(graph);
+  const std::vector<std::string> names = parameter_names(graph), statistics = statistic_names(graph);
   for (const ParameterPattern& one : patterns) {
-    const bool known = std::any_of(names.begin(), names.end(),
-                                   [&](const std::string& name) { return matches(one.pattern, name); });
-    if (!known)
-      return bad_input(one.where, fmt::format("{}: no parameter is named '{}'", one.key, one.pattern),
-                       fmt::format("{} has {}", graph.model, short_list(names)));
+    const bool with_statistics = one.of == ParameterPattern::Of::tensors;
+    const auto is_meant = [&](const std::string& name) { return matches(one.pattern, name); };
+    if (std::any_of(names.begin(), names.end(), is_meant)) continue;
+    if (with_statistics && std::any_of(statistics.begin(), statistics.end(), is_meant)) continue;
+    return bad_input(one.where,
+                     fmt::format("{}: no {} is named '{}'", one.key, with_statistics ? "tensor" : "parameter",
+                                 one.pattern),
+                     fmt::format("{} has {}", graph.model, short_list(names)));
   }
   return {};
 }

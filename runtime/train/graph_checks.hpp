@@ -10,12 +10,15 @@
 
 namespace dlrun::runtime {
 
-/// A pattern of parameters' names: the key that has it, and its place in the job file.
+/// A pattern of parameters' names, or of running statistics' too: the key that has it, and its place in the
+/// job file.
 struct ParameterPattern {
+  enum class Of { parameters, tensors };
   std::string key, pattern, where;
+  Of of = Of::parameters;
 };
 
-/// An Error for a pattern that matches no parameter, with its place and the names that there are.
+/// An Error for a pattern that matches none of them, with its place and the names that there are.
 Result<void> check_patterns(const Graph& graph, const std::vector<ParameterPattern>& patterns);
 
 /// An Error where a rank needs more than 16 TiB for its parameters, with so many numbers for each: its value,

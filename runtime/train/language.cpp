@@ -59,7 +59,7 @@ Result<void> Language::evaluate_within_epoch(const StepReport& last) {
 
 Result<RunResult> Language::finish(const StepReport& last) {
   parts_.reporter.phase("validating");
-  if (!validation_ && last.totals.rows > 0) TRY(end_epoch(last));
+  if (!validation_ && last.samples > 0) TRY(end_epoch(last));
   if (!validation_) TRY(validate());
   RunResult out{.figures = figures_of("validation", *validation_), .text = text_of(*validation_)};
   if (!has_validation_split() || parts_.data.test.count == 0) return out;

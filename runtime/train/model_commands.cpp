@@ -6,6 +6,7 @@
 
 #include "runtime/data/images/transform.hpp"
 #include "runtime/train/command_flags.hpp"
+#include "runtime/train/evaluation.hpp"
 #include "runtime/train/number_commands.hpp"
 #include "runtime/train/onnx.hpp"
 #include "runtime/train/rows.hpp"
@@ -135,6 +136,7 @@ Result<std::string> evaluate_part(const SavedModel& model, const Dataset& data) 
       if (const std::int32_t label = engine->labels()[static_cast<std::size_t>(row)]; label >= 0)
         confusion.add(static_cast<std::size_t>(label), ranked(row_of(engine->scores(), batch, row), kShown));
   }
+  if (confusion.rows() == 0) return none_left("to evaluate");
   Json out{{"schema", "dlrun.evaluation/1"},
            {"checkpoint", model.folder.string()},
            {"images", confusion.rows()},

@@ -8,6 +8,7 @@
 #include "runtime/data/numbers/npy_array.hpp"
 #include "runtime/data/numbers/number_samples.hpp"
 #include "runtime/graph/target_measure.hpp"
+#include "runtime/train/evaluation.hpp"
 #include "runtime/train/rows.hpp"
 #include "runtime/train/scoring.hpp"
 #include "runtime/train/totals.hpp"
@@ -108,6 +109,7 @@ Result<std::string> evaluate_targets(const SavedModel& model, const Dataset& dat
              .generator_loss_sum = 0,
              .targets = result.target_sums});
   }
+  if (sum.rows == 0) return none_left("to evaluate");
   Json out{{"schema", "dlrun.evaluation/1"},
            {"checkpoint", model.folder.string()},
            {"samples", static_cast<std::uint64_t>(sum.rows)},

@@ -49,7 +49,8 @@ Result<Resumed> resume(Engine& engine, Communicator& comm, LoadedCheckpoint* cho
   }
   TRY(comm.broadcast(std::as_writable_bytes(std::span(&news, 1)), 0));
   if (news.found == 0) return Resumed{};
-  const Resumed out{news.position, news.has_sums != 0 ? std::optional(news.sums) : std::nullopt};
+  const Resumed out{news.position, news.has_sums != 0 ? std::optional(news.sums) : std::nullopt,
+                    Resumed::From::checkpoint};
   if (in_parts) {
     TRY(restore_part(engine, folder, news.position.step));
     return out;

@@ -15,6 +15,7 @@ namespace dlrun::runtime {
 struct Resumed {
   Position position;                         // the start if there is no checkpoint
   std::optional<EpochSums> epoch_sums = {};  // of the epoch so far, where the checkpoint has them
+  enum class From { start, checkpoint } from = From::start;
 };
 
 /// `chosen` is set on rank 0 alone. `folder` has the checkpoints, for those in parts. Where the run goes on.

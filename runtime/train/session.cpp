@@ -461,12 +461,12 @@ class Session {
       if (checkpoints_ == nullptr) TRY(open_checkpoints());
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
-    if (spec_.init_from)
+    const Resumed start =
+        TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr, spec_.checkpoint.folder));
+    if (spec_.init_from && start.from == Resumed::From::start)
       for (const std::string& line :
            TRY(init_weights(*prepared_.engine, *spec_.init_from, prepared_.groups.pipeline())))
         reporter_->note(line);
-    const Resumed start =
-        TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr, spec_.checkpoint.folder));
     if (chosen) shards_there_ = chosen->manifest.shards.value_or(chosen->manifest.world);
     if (chosen) TRY(announce(*chosen, start.position));
     return start;

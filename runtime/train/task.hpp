@@ -48,7 +48,7 @@ class Task {
   /// A step has changed the weights: what was measured before holds no longer.
   virtual void step_done() {}
 
-  /// What the training has brought, at its end. `last` has no rows where nothing was left to train.
+  /// What the training has brought, at its end. `last` has no samples where nothing was left to train.
   virtual Result<RunResult> finish(const StepReport& last) = 0;
 };
 

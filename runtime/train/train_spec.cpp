@@ -54,17 +54,21 @@ Result<NoDecay> read_no_decay(Fields& fields) {
   return out;
 }
 
-// Of freeze and no-decay, in which `vectors` is none.
+// Of freeze, init-from.skip and no-decay, in which `vectors` is none.
 Result<std::vector<ParameterPattern>> read_patterns(Fields& train) {
   std::vector<ParameterPattern> out;
-  const auto add = [&out](const YamlNode* node, const std::string& key, std::string_view keyword = "") {
+  using Of = ParameterPattern::Of;
+  const auto add = [&out](const YamlNode* node, const std::string& key, std::string_view keyword = "",
+                          Of of = Of::parameters) {
     if (node == nullptr) return;
     const std::span<const YamlNode> items =
         node->kind == yaml::Kind::list ? std::span(node->items) : std::span(node, 1);
     for (const YamlNode& item : items)
-      if (keyword.empty() || item.scalar != keyword) out.push_back({key, item.scalar, item.source});
+      if (keyword.empty() || item.scalar != keyword) out.push_back({key, item.scalar, item.source, of});
   };
   add(train.find("freeze"), "train.freeze");
+  if (const YamlNode* from = train.find("init-from"); from != nullptr && from->kind == yaml::Kind::map)
+    add(TRY(Fields::of(*from, "train.init-from")).find("skip"), "train.init-from.skip", "", Of::tensors);
   const YamlNode* node = train.find("optimizer");
   if (node == nullptr) return out;
   Fields optimizer = TRY(Fields::of(*node, "train.optimizer"));

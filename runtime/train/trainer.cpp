@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/train/evaluation.hpp"
 #include "runtime/train/report/epoch_sums.hpp"
 #include "runtime/train/rows.hpp"
 
@@ -44,6 +45,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
                        .folder = parts.folder})),
       learning_rate_(parts.spec, run_),
       position_(start),
+      first_step_(start.step),
       leads_(parts.comm.rank() == 0 && !parts.entered &&
              (parts.tensor == nullptr || parts.tensor->rank() == 0) &&
              (!parts.pipeline || parts.pipeline->rank().is_first())) {
@@ -114,12 +116,13 @@ std::uint64_t Trainer::draw_of(int number) const {
   return position_.step * accumulate + static_cast<std::uint64_t>(number) % accumulate;
 }
 
-Result<void> Trainer::take_rows(const Shard& rows, Input input) {
+// How many of them count.
+Result<std::uint64_t> Trainer::take_rows(const Shard& rows, Input input) {
   clock_.begin(StepClock::Part::input);
   if (input == Input::fresh && !std::exchange(filled_ahead_, false)) fill(rows);
   TRY(train_filler_.state());
   clock_.begin(StepClock::Part::compute);
-  return {};
+  return filled_;
 }
 
 // Those of the rank's last batch travel while they are computed.
@@ -141,15 +144,14 @@ Result<void> Trainer::compute_all(Input input) {
 // The gradients of one batch, and its totals.
 Result<void> Trainer::compute(int number, Input input) {
   computing_ = number;
-  const Shard rows = shard(number, position_.seen);
-  TRY(take_rows(rows, input));
+  const std::uint64_t counted = TRY(take_rows(shard(number, position_.seen), input));
   TRY(parts_.gradients.begin(number));
   Result<void> sent;
   const BatchResult result = parts_.engine.train_batch(draw_of(number), bucket_sender(number, sent));
   TRY(parts_.engine.status());
   TRY(std::move(sent));
   if (result.device) clock_.divide(*result.device);
-  store_totals(result, rows.count);
+  store_totals(result, counted);
   if (number + 1 != batches_.own.end) parts_.gradients.keep();
   return {};
 }
@@ -167,7 +169,9 @@ Result<void> Trainer::compute_in_stages(Input input) {
 Result<void> Trainer::forward(const PipelineStep& step, Input input) {
   const int number = batches_.own.begin + step.micro_batch;
   computing_ = number;
-  TRY(take_rows(shard(number, position_.seen), input));
+  in_flight_.resize(static_cast<std::size_t>(batches_.own.count()));
+  in_flight_[static_cast<std::size_t>(step.micro_batch)] =
+      TRY(take_rows(shard(number, position_.seen), input));
   parts_.engine.staged()->forward(draw_of(number), step.place);
   return parts_.engine.status();
 }
@@ -181,7 +185,8 @@ Result<void> Trainer::backward(const PipelineStep& step) {
       parts_.engine.staged()->backward(draw_of(number), step.place, bucket_sender(number, sent));
   TRY(parts_.engine.status());
   TRY(std::move(sent));
-  store_totals(result, parts_.pipeline->rank().is_last() ? shard(number, position_.seen).count : 0);
+  store_totals(
+      result, parts_.pipeline->rank().is_last() ? in_flight_[static_cast<std::size_t>(step.micro_batch)] : 0);
   if (number + 1 != batches_.own.end) parts_.gradients.keep();
   return {};
 }
@@ -218,7 +223,7 @@ std::uint64_t Trainer::next_rows() const {
 
 void Trainer::fill(const Shard& shard) {
   announce_ahead();
-  train_filler_.fill(
+  filled_ = train_filler_.fill(
       shard.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(shard.first + i)); },
       AugmentationKey{parts_.spec.seed, position_.epoch}, rows_of(parts_.engine));
   announce_ahead();
@@ -246,9 +251,7 @@ void Trainer::announce_ahead() {
 
 // Each rank tells of its own.
 void Trainer::report_dropped() {
-  const char* const thing = parts_.data.train.numbers ? "sample" : "image";
-  for (const std::string& dropped : train_filler_.take_dropped())
-    fmt::print(stderr, "dlrun-train: damaged {} left out: {}\n", thing, dropped);
+  tell_dropped(train_filler_, parts_.data.train);
 }
 
 // The rows of the batch behind the one under way. Not beyond the epoch: what comes then may be an evaluation,
@@ -280,7 +283,9 @@ Result<StepTotals> Trainer::step() {
   TRY(check_loss(sums.totals));
   last_ = report_of_step(sums.totals);
   // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
-  if (how == Done::here) TRY(update(batch / static_cast<double>(rows)));
+  // Damaged ones that were dropped do not; where all of them were, there is no gradient.
+  const double counted = sums.totals.rows;
+  if (how == Done::here) TRY(update(counted > 0 ? batch / counted : 0));
   clock_.step_done();
   advance(rows);
   return sums;
@@ -368,14 +373,37 @@ Result<void> Trainer::check_loss(const Totals& totals) const {
                     .what = fmt::format("the loss is {} at step {} (epoch {}): training diverged",
                                         std::abs(totals.loss_sum + totals.generator_loss_sum),
                                         position_.step + 1, position_.epoch + 1),
-                    .hint = "try a lower train.optimizer.lr or a longer train.schedule.warmup"});
+                    .hint = hint_of_divergence()});
+}
+
+// No settings help where this run has not changed a weight yet.
+std::string Trainer::hint_of_divergence() const {
+  if (position_.step != first_step_)
+    return "try a lower train.optimizer.lr or a longer train.schedule.warmup";
+  if (first_step_ > 0)
+    return "the checkpoint that this run started from has such weights already: remove it, so that the next "
+           "run starts from an older one, or set another checkpoint.dir";
+  return "no weight has been changed yet: look at the numbers of train.data and train.init-from";
+}
+
+// What the last update did, no later step tells.
+Result<void> Trainer::check_result(const RunResult& result) const {
+  for (const auto& [name, value] : result.figures.items())
+    if (name.find("loss") != std::string::npos && value.is_number() && !std::isfinite(value.get<double>()))
+      return fail(
+          Error{.kind = ErrorKind::input,
+                .what = fmt::format("{} is {} after the last step, {} (epoch {}): training diverged", name,
+                                    std::abs(value.get<double>()), position_.step, position_.epoch),
+                .hint = hint_of_divergence()});
+  return {};
 }
 
 StepReport Trainer::report_of_step(const Totals& totals) const {
   return {.step = position_.step + 1,
           .epoch = position_.epoch + 1,
           .totals = totals,
-          .learning_rate = learning_rate_.at(position_)};
+          .learning_rate = learning_rate_.at(position_),
+          .samples = next_rows()};
 }
 
 // By the gradients as they are, times `scale`. `share`: of the learning rate.
@@ -439,9 +467,19 @@ Result<void> Trainer::evaluate_within_epoch() {
   return {};
 }
 
+// Figures of no sample would look like those of a training.
+Result<void> Trainer::check_some_left() const {
+  const bool trained = position_.step != first_step_;
+  if (leads_ && trained && parts_.data.train.damaged == Damaged::dropped &&
+      parts_.reporter.epoch_totals().rows == 0)
+    return none_left("to train on");
+  return {};
+}
+
 Result<void> Trainer::end_epoch() {
   filled_ahead_ = false;
   report_dropped();
+  TRY(check_some_left());
   TRY(task_->end_epoch(last_));
   if (!task_->reached_target()) parts_.reporter.epoch_begins(position_.epoch + 1);
   parts_.reporter.start_clock();
@@ -506,10 +544,12 @@ Result<Ending> Trainer::train() {
 
 Result<Ending> Trainer::finish() {
   report_dropped();
+  TRY(check_some_left());
   if (parts_.checkpoints != nullptr)
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
   filled_ahead_ = false;
   const RunResult result = TRY(task_->finish(last_));
+  TRY(check_result(result));
   bool told = false;
   TRY(end_together([&]() -> Result<void> {
     TRY(complete_checkpoint());

@@ -77,6 +77,8 @@ class Trainer {
   std::uint64_t rows_sent_together() const;
   bool differs() const { return (local_ && local_->differs()) || (stale_ && stale_->differs()); }
   Result<void> check_loss(const Totals& totals) const;
+  Result<void> check_result(const RunResult& result) const;
+  std::string hint_of_divergence() const;
   Result<void> update(double scale, double share = 1);
   StepReport report_of_step(const Totals& totals) const;
   enum class Input { fresh, repeated };
@@ -90,7 +92,7 @@ class Trainer {
   Result<void> compute_in_stages(Input input);
   Result<void> forward(const PipelineStep& step, Input input);
   Result<void> backward(const PipelineStep& step);
-  Result<void> take_rows(const Shard& rows, Input input);
+  Result<std::uint64_t> take_rows(const Shard& rows, Input input);
   std::uint64_t draw_of(int number) const;
   std::function<void(std::size_t)> bucket_sender(int number, Result<void>& sent);
   void store_totals(const BatchResult& result, std::uint64_t rows);
@@ -105,6 +107,7 @@ class Trainer {
   bool evaluation_due() const;
   Result<void> evaluate_within_epoch();
   Result<void> end_epoch();
+  Result<void> check_some_left() const;
   Result<void> complete_checkpoint();
   Result<Ending> finish();
   Result<Ending> stop();
@@ -150,8 +153,11 @@ class Trainer {
   std::unique_ptr<Task> task_;
   LearningRate learning_rate_;
   Position position_;
+  std::uint64_t first_step_;  // that this run starts from
   bool filled_ahead_ = false;
-  int computing_ = 0;  // the batch under way
+  std::uint64_t filled_ = 0;              // of the rows that were filled last, how many count
+  std::vector<std::uint64_t> in_flight_;  // the same of each batch that is under way in the stages
+  int computing_ = 0;                     // the batch under way
   // Up to where samples are announced to those who decode them; unset: up to where the run stands.
   struct Announced {
     std::uint64_t epoch, seen;

@@ -63,7 +63,7 @@ void ControlServer::add(UniqueFd fd) {
   if (connections_.size() >= kMaxConnections) drop_oldest();
   const int number = fd.get();
   connections_[number] = Connection{std::move(fd), {}, std::nullopt, ++clock_};
-  loop_.watch(number, POLLIN, [this, number](short) { read_from(number); });
+  loop_.watch(number, POLLIN, [this, number](short) { (void)read_from(number); });
   if (!standing_.empty())
     (void)!::send(number, standing_.data(), standing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -85,15 +85,34 @@ bool ControlServer::drop_oldest() {
   return true;
 }
 
-void ControlServer::read_from(int fd) {
+// Its connection may wait to be taken, and its first line, with its number, to be read.
+void ControlServer::ended(Rank rank) {
+  listener_.take_waiting();
+  std::vector<int> whose;
+  for (const auto& [fd, connection] : connections_)
+    if (connection.rank.value_or(rank) == rank) whose.push_back(fd);
+  constexpr int kMaxChunks = 1024;  // another process may have the connection, too, and go on
+  for (const int fd : whose)
+    for (int i = 0; i < kMaxChunks && connections_.contains(fd) && read_from(fd) == Got::some; ++i) {
+    }
+}
+
+ControlServer::Got ControlServer::read_from(int fd) {
   Connection& connection = connections_.at(fd);
   connection.heard = ++clock_;
   std::array<char, 16384> chunk;
   const ssize_t got = ::read(fd, chunk.data(), chunk.size());
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return drop(fd);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Got::nothing;
+  if (got <= 0) {
+    drop(fd);
+    return Got::nothing;
+  }
   for (const std::string& line : connection.lines.add({chunk.data(), static_cast<std::size_t>(got)}))
-    if (!take_line(connection, line)) return drop(fd);
+    if (!take_line(connection, line)) {
+      drop(fd);
+      return Got::nothing;
+    }
+  return Got::some;
 }
 
 bool ControlServer::take_line(Connection& connection, const std::string& line) {

@@ -33,6 +33,8 @@ class ControlServer {
   // One line to every connected rank, such as {"checkpoint": "now"}. One that asks to stop is told to those
   // that connect later, too.
   void tell_all(const Json& request);
+  /// Reports what a rank that has ended had sent before.
+  void ended(Rank rank);
   std::size_t listeners() const { return connections_.size(); }
 
  private:
@@ -45,7 +47,8 @@ class ControlServer {
   ControlServer(UniqueFd listener, EventLoop& loop, Callbacks callbacks);
   void add(UniqueFd fd);
   bool drop_oldest();
-  void read_from(int fd);
+  enum class Got { some, nothing };
+  Got read_from(int fd);
   bool take_line(Connection& connection, const std::string& line);
   void drop(int fd);
 

@@ -251,8 +251,9 @@ void NodeProcesses::child_ended() {
   if (prolog_ && prolog_->try_reap()) tell_(event::PrologExited{});
 }
 
-// What the rank said to its MPI service before is told first.
+// What the rank reported and said to its MPI service before is told first.
 void NodeProcesses::tell_exit(const RankState& rank) {
+  if (control_) control_->ended(rank.plan.rank);
   if (mpi_) mpi_->exited(rank.plan.rank);
   tell_(event::RankExited{rank.plan.rank, *rank.process->status(), oom_kills() > oom_kills_before_});
 }

@@ -22,11 +22,21 @@ void Listener::watch() {
   loop_.watch(socket_.get(), POLLIN, [this](short) { take_one(); });
 }
 
-void Listener::take_one() {
+void Listener::take_waiting() {
+  constexpr int kMax = 256;  // whoever connects without end is taken by the loop
+  for (int i = 0; i < kMax && !resting_ && take_one(); ++i) {
+  }
+}
+
+bool Listener::take_one() {
   UniqueFd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (connection) return callbacks_.connected(std::move(connection));
+  if (connection) {
+    callbacks_.connected(std::move(connection));
+    return true;
+  }
   const bool full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
   if (full && !callbacks_.free_a_place()) rest();
+  return false;
 }
 
 void Listener::rest() {

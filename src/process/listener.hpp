@@ -23,9 +23,12 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  /// Takes the connections that wait already, without a turn of the loop.
+  void take_waiting();
+
  private:
   void watch();
-  void take_one();
+  bool take_one();
   void rest();
 
   EventLoop& loop_;

@@ -187,6 +187,10 @@ class Images(support.Case):
                             (["photos", "--into", "x", "--as", "tars"], "--as: unknown value 'tars'"),
                             (["photos", "--into", "x", "--as", "shards", "--size", "9"], "--size needs --as pixels"),
                             (["photos", "--into", "x", "--as", "shards", "--from", "idx"], "--from: idx has no encoded images"),
+                            (["photos", "--into", "x", "--as", "shards", "--from", "lmdb"], "error: '--classes' is missing"),
+                            (["photos", "--into", "x", "--as", "shards", "--from", "lmbd"], "error: --from: 'lmbd' is not known"),
+                            (["photos", "--into", "x", "--as", "shards", "--image-key", "k"],
+                             "error: --image-key does not go with data of format images"),
                             (["photos", "--into", "x", "--from", "lmdb"], "--from needs --as shards")):
             code, _, err = self.prepare(*words)
             self.assertEqual(code, 64, err)

@@ -118,10 +118,18 @@ class Models(support.Case):
         after = read_safetensors(os.path.join(self.folder, "ckpt-tuned", "step-00000004", "model.safetensors"))
         for name, same in (("first.weight", True), ("norm.weight", True), ("norm.running_mean", False), ("wide.weight", False)):
             self.assertEqual(numpy.array_equal(before[name], after[name]), same, name)
+        os.rename(os.path.join(self.folder, "w.safetensors"), os.path.join(self.folder, "moved.safetensors"))
+        os.rename(os.path.join(self.folder, "run-tuned"), os.path.join(self.folder, "run-before"))
+        code, out, err = self.train("tuned", 2, "  init-from: {file: w.safetensors, skip: [head.*]}\n  freeze: [first.*, 'norm.[wb]*']\n", "more")
+        self.assertEqual(code, 0, out + err)  # from its checkpoint
+        self.assertNotIn("they start anew", out)
         code, out, err = self.train("typo", 1, "  freeze: [frist.*]\n")
         self.assertEqual(code, 65, out + err)
         self.assertRegex(out + err, r"yaml:\d+:\d+: train.freeze: no parameter is named 'frist.\*'")
         self.assertNotIn("[worker 0]", out + err)
+        code, out, err = self.train("typo-of-skip", 1, "  init-from: {file: w.safetensors, skip: ['*.running_var', haed.*]}\n")
+        self.assertEqual(code, 65, out + err)
+        self.assertRegex(out + err, r"yaml:\d+:\d+: train.init-from.skip: no tensor is named 'haed.\*'")
 
     def test_mistakes(self):
         self.assertEqual(self.train("first", 1)[0], 0)

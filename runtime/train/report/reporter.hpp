@@ -28,6 +28,7 @@ struct StepReport {
   std::uint64_t epoch = 0;  // that the step was in, from 1
   Totals totals;
   float learning_rate = 0;
+  std::uint64_t samples = 0;  // that all ranks took, also those that were dropped
 };
 
 // A loss of the task: its names in metrics.jsonl and in TensorBoard.

@@ -63,6 +63,23 @@ TEST_CASE("a rank says who it is, then reports; requests reach it") {
   CHECK(std::string(heard) == "{\"checkpoint\":\"now\"}\n");
 }
 
+TEST_CASE("what a rank reported right before its end is told with its end, without a turn of the loop") {
+  Server server;
+  const UniqueFd other = server.connect();
+  server.say(other, "{\"rank\": 1}\n");
+  server.reports.clear();
+  const std::string whole = "{\"rank\": 0}\n{\"result\": {\"a\": 1}}\n", others = "{\"step\": 1}\n";
+  {
+    const UniqueFd rank = server.connect();
+    REQUIRE(::send(rank.get(), whole.data(), whole.size(), MSG_NOSIGNAL) > 0);
+    REQUIRE(::send(other.get(), others.data(), others.size(), MSG_NOSIGNAL) > 0);
+  }
+  server.server->ended(Rank(0));
+  CHECK(server.reports == std::vector<std::string>{R"(0 {"rank":0})", R"(0 {"result":{"a":1}})"});
+  server.serve_pending();
+  CHECK(server.reports.back() == R"(1 {"step":1})");
+}
+
 TEST_CASE("an invalid report ends its own connection alone") {
   Server server;
   const UniqueFd good = server.connect();

@@ -34,6 +34,45 @@ DataParts encoded_parts(const Folder& folder) {
   return out;
 }
 
+// The same, without every fiftieth sample of the training part; or these are damaged and dropped.
+DataParts parts_without_some(const Folder& folder, Damaged damaged) {
+  DataParts out = encoded_parts(folder);
+  const auto fewer = std::make_shared<EncodedSamples>();
+  std::vector<std::uint16_t> labels;
+  for (std::size_t i = 0; i < out.train.count; ++i) {
+    Extent extent = out.train.encoded->extents[i];
+    if (i % 50 == 0 && damaged == Damaged::refused) continue;
+    if (i % 50 == 0) extent.length = 29;
+    fewer->extents.push_back(extent);
+    labels.push_back(out.train.labels[i]);
+  }
+  fewer->files = *FileSet::open({folder.path / "train"});
+  fewer->unwrap = [](EncodedSamples::Record record) -> Result<EncodedImage> {
+    if (record.size() != 30) return bad_input("a file: offset 7", "a pixel is missing");
+    return EncodedImage{.bytes = record, .raw = RawShape{1, 6, 5}};
+  };
+  out.train.labels = labels;
+  out.train.count = labels.size();
+  out.train.damaged = damaged;
+  out.train.encoded = fewer;
+  return out;
+}
+
+// The same, of which all samples of a part are damaged and dropped.
+DataParts parts_without_any(const Folder& folder, Dataset DataParts::*part, const char* file) {
+  DataParts out = encoded_parts(folder);
+  const auto none = std::make_shared<EncodedSamples>();
+  none->files = *FileSet::open({folder.path / file});
+  none->extents = (out.*part).encoded->extents;
+  none->unwrap = [](EncodedSamples::Record) -> Result<EncodedImage> {
+    return bad_input("a file", "no image");
+  };
+  (out.*part).encoded = none;
+  (out.*part).damaged = Damaged::dropped;
+  (out.*part).count = 8;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a run goes through all epochs, the short last step included") {
@@ -141,6 +180,40 @@ TEST_CASE("accumulated batches of samples that are decoded ahead: the same bits,
   far.spec.decoding = {.memory = 100 * 16, .workers = 2};
   far.computes_on_a_device = true;
   CHECK(same_bits(near.run()[0].weights, far.run()[0].weights));
+}
+
+TEST_CASE("a damaged sample that is dropped counts neither in the gradient nor in the figures") {
+  const Folder folder;
+  for (const int world : {1, 2}) {
+    Job dropped, without;
+    dropped.data = parts_without_some(folder, Damaged::dropped);
+    without.data = parts_without_some(folder, Damaged::refused);
+    for (Job* job : {&dropped, &without}) {
+      job->world = world;
+      job->spec.batch = 203;
+    }
+    const auto a = dropped.run(), b = without.run();
+    CHECK(a[0].position == b[0].position);
+    CHECK(a[0].samples == 3 * 198);
+    CHECK(b[0].samples == 3 * 198);
+    CHECK(a[0].epoch_loss == doctest::Approx(b[0].epoch_loss).epsilon(1e-4));
+    for (std::size_t i = 0; i < 160; ++i)
+      CHECK(a[0].weights[i] == doctest::Approx(b[0].weights[i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a part of which every sample is dropped gives no figures, and reaches no target") {
+  const Folder folder;
+  Job job;
+  job.spec.stop_at_loss = 0.1;
+  for (const auto& [part, file, what_for] :
+       {std::tuple(&DataParts::train, "train", "to train on"), {&DataParts::test, "test", "to evaluate"}}) {
+    job.data = parts_without_any(folder, part, file);
+    const auto out = job.run();
+    REQUIRE_FALSE(out[0].ending.has_value());
+    CHECK(out[0].ending.error().what ==
+          fmt::format("no sample is left {}: all of them are damaged, and were dropped", what_for));
+  }
 }
 
 TEST_CASE("mixed images: the same bits at any number of ranks, in parts, and decoded ahead or not") {
@@ -433,6 +506,30 @@ TEST_CASE("a loss that is no number ends the run at once, with the step") {
   REQUIRE_FALSE(out[0].ending.has_value());
   CHECK(out[0].ending.error().what.find("the loss is nan at step 8 (epoch 1): training diverged") == 0);
   CHECK(out[0].ending.error().hint.find("train.optimizer.lr") != std::string::npos);
+}
+
+TEST_CASE("weights that the last step made no numbers are no result") {
+  Job job;
+  job.poison_after = std::size_t{3} * 26;
+  const auto out = job.run();
+  REQUIRE_FALSE(out[0].ending.has_value());
+  CHECK(out[0].ending.error().what ==
+        "test_loss is nan after the last step, 78 (epoch 3): training diverged");
+}
+
+TEST_CASE("a run whose checkpoint had diverged is told to remove it") {
+  const Folder folder;
+  Job job;
+  job.spec.checkpoint.folder = folder.path / "ckpt";
+  job.poison_after = 3;
+  job.stop_at = 3;
+  CHECK(*job.run()[0].ending == Ending::stopped);
+  job.poison_after = 0;
+  job.stop_at.reset();
+  const auto out = job.run();
+  REQUIRE_FALSE(out[0].ending.has_value());
+  CHECK(out[0].ending.error().what.find("at step 4 ") != std::string::npos);
+  CHECK(out[0].ending.error().hint.find("the checkpoint that this run started from") == 0);
 }
 
 TEST_CASE("the validation split is never trained on") {
