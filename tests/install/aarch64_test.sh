@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # aarch64_test.sh [--quick | --tests [CTEST-ARGUMENT...]] [FOLDER]: makes the tarball for aarch64 (TARBALL_MACHINE=aarch64
 # share/packaging/tarball.sh) and uses it on this machine under qemu-user: versions of its symbols, --version, plan, a training of two
-# ranks. --tests builds the unit and golden tests for that processor instead, and runs them in the same way, but for the cases of the
-# table below; with arguments for ctest, only what these choose, and all of its cases. Programs that are started are run by qemu as well,
+# ranks. --tests builds the unit and golden tests for that processor instead, and runs them in the same way, but for the cases that are
+# named below; with arguments for ctest, only what these choose, and all of its cases. Programs that are started are run by qemu as well,
 # by a binfmt_misc of an own user namespace (Linux 6.7). Needs g++-aarch64-linux-gnu, mold, and a static qemu-aarch64 that knows
 # PR_SET_CHILD_SUBREAPER (10.0 does, 7.2 does not): $QEMU_AARCH64, or that of qemu-user-static.
 set -euo pipefail
@@ -25,23 +25,23 @@ if [[ ${1:-} == --tests ]]; then
   QEMU_LD_PREFIX=$(realpath "$build/../../sysroot")
   export QEMU_LD_PREFIX
   shift
-  # Of each program, what does not run here, and why.
-  parts=(
-    base '--test-case-exclude=an owner that was killed by force*,of many that want a dead owner*' # qemu writes /proc/self/stat itself
-    process '--test-case-exclude=a program that cannot run*'                                     # its vfork shares no memory
-    agent '--test-case-exclude=a process inside a function*'                                     # the stack of a process is qemu's
-    report '--test-case-exclude=a folder that may not be read*'                                  # the namespace has one user
-    mpi-flavour '--test-case-exclude=a program that links*'                                      # the MPIs are in the sysroot alone
-    data '--source-file-exclude=*hdf5*'                                                          # HDF5 is not in it
-    train '--test-case-exclude=a rank has its share of the state*'                               # oneDNN's layouts here: share/doc/INSTALL.md
-  )
-  names=pytorch # hours, and nothing that is the processor's
   if (($# == 0)); then
-    for ((i = 0; i < ${#parts[@]}; i += 2)); do
-      echo "test-${parts[i]} ${parts[i + 1]}"
-      (cd "$build/tests/unit" && unshare --user --map-root-user --mount "$self" emulated "$build/bin/test-${parts[i]}" "${parts[i + 1]}")
-      names+="|${parts[i]}"
-    done
+    names=pytorch # hours, and nothing that is the processor's
+    but_for() { # PROGRAM OPTION...: runs its cases but for those that the options leave out
+      echo "test-$1 ${*:2}"
+      (cd "$build/tests/unit" && unshare --user --map-root-user --mount "$self" emulated "$build/bin/test-$1" "${@:2}")
+      names+="|$1"
+    }
+    # qemu writes /proc/self/stat itself, its vfork shares no memory, and the stack of a process is its own.
+    but_for base --test-case-exclude='an owner that was killed by force*,of many that want a dead owner*'
+    but_for process --test-case-exclude='a program that cannot run*'
+    but_for agent --test-case-exclude='a process inside a function*'
+    # The namespace has one user, who may read everything; the MPIs are in the sysroot alone, and HDF5 is not.
+    but_for report --test-case-exclude='a folder that may not be read*'
+    but_for mpi-flavour --test-case-exclude='a program that links*'
+    but_for data --test-case-exclude='a folder that cannot be read*' --source-file-exclude='*hdf5*'
+    # How oneDNN lays weights out here: share/doc/INSTALL.md
+    but_for train --test-case-exclude='a rank has its share of the state*'
     set -- -L '^(unit|golden)$' -E "^($names)\$"
   fi
   exec unshare --user --map-root-user --mount "$self" emulated ctest --test-dir "$build" --output-on-failure -j "${TARBALL_JOBS:-2}" "$@"

@@ -296,7 +296,7 @@ TEST_CASE("scores that are read on are f32 for the loss, and bf16 as an image") 
     put(*engine, batch);
     losses[precision == Precision::f32 ? 0 : 1] = engine->train_batch(0, nullptr).loss_sum;
   }
-  CHECK(losses[0] == doctest::Approx(losses[1]).epsilon(0.02));
+  if (precisions_here().size() == 2) CHECK(losses[0] == doctest::Approx(losses[1]).epsilon(0.02));
 }
 
 TEST_CASE("leaky ReLU and tanh: fused, behind a batch norm, and where their input has other readers") {
