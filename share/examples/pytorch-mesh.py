@@ -84,6 +84,7 @@ def main():
     groups = process_groups("cuda" if gpu else "cpu")
     say(f"rank {dist.get_rank()}: " + " ".join(f"{name} {members(group, device)}" for name, group in groups.items()))
     say(f"rank {dist.get_rank()} ends with loss {train(groups, device):.6f}")
+    dist.barrier()  # gloo may wait for ever for a rank that is gone
     dist.destroy_process_group()
 
 
