@@ -1,10 +1,13 @@
 // See gpu.hpp.
 #include "runtime/train/gpu.hpp"
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/comm/allreduce/device_shard_sums.hpp"
+#include "runtime/comm/elastic/elastic_world.hpp"
 #include "runtime/comm/nccl/allreduce.hpp"
 #include "runtime/comm/nccl/group.hpp"
 #include "runtime/comm/nccl/library.hpp"
@@ -80,6 +83,20 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
   return out;
 }
 
+namespace {
+
+constexpr auto kUntilCalled = std::chrono::seconds(1);
+
+// Then NCCL itself has failed, and would again. Shorter than the others wait for the launcher's call.
+bool nobody_is_missed(Communicator& world) {
+  const auto end = std::chrono::steady_clock::now() + kUntilCalled;
+  for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(std::chrono::milliseconds(10)))
+    if (world.elastic() != nullptr && world.elastic()->is_lost()) return false;
+  return true;
+}
+
+}  // namespace
+
 // A device that was connected to a lost rank can do nothing before it is disconnected.
 Result<std::string> GpuShardSums::connect(Communicator& world) {
   if (sums_ == GpuSums::on_device) TRY(engine_.disconnect());
@@ -88,10 +105,14 @@ Result<std::string> GpuShardSums::connect(Communicator& world) {
   if (agreed.how == GpuSums::through_host) return go_through_host(agreed.why);
   if (device_.library->table().use(device_.number) != 0) return fail(device_.library->error("no usable GPU"));
   auto made = make_device_shard_sums(world, make_cuda_device_calls(*device_.library), terms_);
+  const bool joins = sums_ == GpuSums::unconnected && agreed.some_join;
   if (!made && made.error().kind == ErrorKind::unavailable) {
-    if (sums_ == GpuSums::unconnected && !agreed.some_join) return go_through_host(made.error().what);
+    if (sums_ == GpuSums::unconnected && !joins) return go_through_host(made.error().what);
     if (sums_ != GpuSums::unconnected && agreed.some_join) made.error().kind = ErrorKind::lost;
   }
+  // All would try the same again: who joins gives up, and the others go on without it.
+  if (!made && made.error().kind == ErrorKind::lost && joins && nobody_is_missed(world))
+    made.error().kind = ErrorKind::unavailable;
   NamedAllreduce summing = TRY(std::move(made));
   sums_ = GpuSums::on_device;
   TRY(engine_.connect(std::move(summing.sum)));
@@ -105,8 +126,9 @@ std::string GpuShardSums::go_through_host(const std::string& why) {
 }
 
 Result<void> GpuShardSums::start_again() {
-  if (sums_ == GpuSums::through_host) sums_ = GpuSums::unconnected;
-  return engine_.disconnect();
+  TRY(engine_.disconnect());
+  sums_ = GpuSums::unconnected;
+  return {};
 }
 
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, const RanksOnHosts& ranks,

@@ -345,10 +345,12 @@ void Trainer::tell_lead() {
 Result<StepTotals> Trainer::stale_step() {
   ServerClient& servers = *parts_.gradients.servers();
   const std::uint64_t rows = next_rows();
-  const auto together = static_cast<double>(rows_sent_together());
   if (parts_.trace != nullptr) TRY(parts_.trace->before_step());
   if (wants_barrier()) servers.ask_for_barrier();
   const StepTotals own = TRY(forward_backward(Input::fresh));
+  // Of others on the node it is not known in time how many samples they dropped.
+  const double together =
+      servers.members().size() == 1 ? own.totals.rows : static_cast<double>(rows_sent_together());
   TRY(check_loss(own.totals));
   last_ = report_of_step({});
   TRY(update(together > 0 ? static_cast<double>(parts_.spec.batch) / together : 0,
@@ -544,7 +546,8 @@ Result<Ending> Trainer::train() {
 
 Result<Ending> Trainer::finish() {
   report_dropped();
-  TRY(check_some_left());
+  // Where an epoch's end reached the target, that end has looked, and the epoch's sums are gone.
+  if (position_.seen != 0 || !task_->reached_target()) TRY(check_some_left());
   if (parts_.checkpoints != nullptr)
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
   filled_ahead_ = false;

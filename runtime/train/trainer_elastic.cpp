@@ -79,10 +79,17 @@ Result<bool> Trainer::stays() {
   return TRY(recover(ElasticWorld::Cause::at_step)) != Done::left;
 }
 
-// A rank that joins has the samples and the engine, and nothing that was trained.
+// A rank that joins has the samples and the engine, and nothing that was trained. It is a member of the world
+// before it has connected to the others' devices: where it cannot, the run goes on as if it were lost.
 Result<void> Trainer::join() {
   joins_ = true;
-  if (TRY(recover(ElasticWorld::Cause::joining)) == Done::left)
+  const auto how = recover(ElasticWorld::Cause::joining);
+  if (!how) {
+    Error error = how.error();
+    error.kind = ErrorKind::lost;
+    return fail(std::move(error));
+  }
+  if (*how == Done::left)
     return fail(ErrorKind::lost, "the run ended, or gave this rank up, before it had joined");
   if (joins_) return fail(ErrorKind::internal, "the others have trained nothing that this rank could take");
   return {};

@@ -1,5 +1,7 @@
 #include "src/cli/cmd_stop.hpp"
 
+#include "src/base/json.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/cli/ask_hosts.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/terminal_text.hpp"
@@ -64,10 +66,19 @@ Result<int> cancel(const RunView& view, const Context& context) {
   return fail(ErrorKind::unavailable, "{} could not be cancelled", job);
 }
 
+// Elements of an array may share an id (Grid Engine, LSF): what waits under it are others, and a cancellation
+// would end them all.
+bool may_be_of_array(const RunView& view) {
+  const auto text = read_regular_file(view.run / "allocation.json");
+  if (!text) return true;
+  const auto json = parse_json(*text, "allocation.json");
+  return !json || field<int>(*json, "array_index", "allocation.json").has_value();
+}
+
 // A job that was preempted, or lost a node, may wait for another start.
 bool waits_again(const RunView& view, const Context& context) {
-  const bool may = view.standing.state == RunState::lost || view.standing.state == RunState::stopped;
-  if (!may || view.run.empty() || !view.scheduler_job) return false;
+  const bool may = is_over(view.standing.state) && view.standing.state != RunState::done;
+  if (!may || view.run.empty() || !view.scheduler_job || may_be_of_array(view)) return false;
   const WorldOf world_of(context);
   return report::ask_scheduler_job(view.scheduler, *view.scheduler_job, world_of.world()).life ==
          report::JobLife::waiting;

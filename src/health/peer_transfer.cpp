@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -121,11 +122,15 @@ std::vector<Transfer> transfer_to_all(const std::vector<Peer>& peers, const std:
   std::vector<Transfer> out(peers.size());
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < std::min(kThreads, peers.size()); ++i)
-    threads.emplace_back([&] {
-      for (std::size_t peer = next++; peer < peers.size(); peer = next++)
-        out[peer] = transfer_to(peers[peer], token, send);
-    });
+  const auto work = [&] {
+    for (std::size_t peer = next++; peer < peers.size(); peer = next++)
+      out[peer] = transfer_to(peers[peer], token, send);
+  };
+  try {
+    while (threads.size() < std::min(kThreads, peers.size())) threads.emplace_back(work);
+  } catch (const std::system_error&) {  // the limit of threads: fewer do it
+  }
+  if (threads.empty()) work();
   for (std::thread& thread : threads) thread.join();
   return out;
 }

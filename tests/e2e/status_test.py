@@ -340,17 +340,29 @@ class Status(support.Case):
     def test_a_job_that_waits_for_another_start_is_cancelled(self):
         """As after a preemption: the run is over, and its job is in the queue again."""
         self.fake_slurm()
-        allocation = self.write("allocation.json", json.dumps(
-            {"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": "17", "array_index": None, "end_time": None, "evidence": [],
-             "nodes": [{"host": os.uname().nodename, "slots": 1, "cpus": 1, "gpus": None}]}))
-        code, _, err = self.dlrun("--allocation", allocation, "--via", "local", "--framework", "plain", "--", "sh", "-c", "exit 75")
-        self.assertEqual(code, 75, err)
-        self.write("programs/jobs", "17 PENDING\n")
-        for told in ("job 17 of slurm is cancelled", "is over: stopped"):
-            code, _, err = self.dlrun("stop", "sh")
-            self.assertEqual(code, 0, err)
-            self.assertIn(told, err)
-            self.assertEqual(self.read("programs/jobs"), "")
+
+        def ended(run, array_index, code):
+            allocation = self.write("allocation.json", json.dumps(
+                {"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": "17", "array_index": array_index, "end_time": None,
+                 "evidence": [], "nodes": [{"host": os.uname().nodename, "slots": 1, "cpus": 1, "gpus": None}]}))
+            got, _, err = self.dlrun("--allocation", allocation, "--via", "local", "--run-dir", run, "--framework", "plain", "--", "sh", "-c",
+                                     f"exit {code}")
+            self.assertEqual(got, code, err)
+            self.write("programs/jobs", "17 PENDING\n")
+
+        # Elements of an array may share their id: another one waits under it.
+        for run, array_index, exits, told, jobs in (("stopped", None, 75, "job 17 of slurm is cancelled", ""),
+                                                    ("failed", None, 3, "job 17 of slurm is cancelled", ""),
+                                                    ("done", None, 0, "is over: done", "17 PENDING\n"),
+                                                    ("element", 2, 75, "is over: stopped", "17 PENDING\n")):
+            with self.subTest(run):
+                ended(run, array_index, exits)
+                code, _, err = self.dlrun("stop", run)
+                self.assertEqual(code, 0, err)
+                self.assertIn(told, err)
+                self.assertEqual(self.read("programs/jobs"), jobs)
+        self.write("programs/jobs", "")
+        self.assertIn("is over: failed", self.dlrun("stop", "failed")[2])
 
     def test_the_queues_of_pbs_and_lsf_tell_the_place_of_a_job(self):
         path = self.environment["PATH"]

@@ -142,10 +142,10 @@ class ShardsTraining(Trainings):
 
     def test_a_rank_that_was_killed_comes_back(self):
         """Of two, and of one of them: another rank takes its place and the state from the one that is left."""
-        self.assertEqual(self.launched("whole", 1, 40).wait(LONGEST), 0, self.log("whole"))
+        self.assertEqual(self.launched("whole", 1, 200).wait(LONGEST), 0, self.log("whole"))
         for victim in (1, 0):
             name = f"again-{victim}"
-            process = self.launched(name, 2, 40, "elastic: {min-ranks: 1}")
+            process = self.launched(name, 2, 200, "elastic: {min-ranks: 1}")
             self.await_state(process, name, lambda: self.is_saved(name))
             os.kill({event["rank"]: event["pid"] for event in self.events(name, "started")}[victim], signal.SIGKILL)
             self.await_state(process, name, lambda: self.events(name, "joined"))

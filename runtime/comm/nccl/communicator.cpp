@@ -89,6 +89,7 @@ Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::join(Communicator& p
   const Waits waits = waits_of(shared->library, group);
   const auto mine = waits == Waits::outside ? connect_watched(*shared, id, group)
                                             : shared->library.connect(id, group.rank(), group.size());
+  if (!mine && waits == Waits::outside) shared->links.close();  // who waits in NCCL for this rank is told
   auto agreed = agree(parent, mine);
   if (!agreed && mine) shared->library.abort(*mine);  // another rank could not
   const NcclLibrary::Comm comm = TRY(std::move(agreed));

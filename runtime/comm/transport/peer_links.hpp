@@ -25,6 +25,8 @@ class PeerLinks {
 
   /// "rank 2 on gpu07" where a peer went without having told, seen without waiting; rank 0 passes it on.
   std::optional<std::string> gone();
+  /// Without a word: the peers take this rank for gone.
+  void close() { links_.clear(); }
 
  private:
   struct Link {

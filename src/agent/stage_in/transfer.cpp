@@ -1,6 +1,7 @@
 #include "src/agent/stage_in/transfer.hpp"
 
 #include <cerrno>
+#include <system_error>
 #include <thread>
 
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include "src/agent/stage_in/unpacker.hpp"
 #include "src/base/file.hpp"
 #include "src/base/thread_without_signals.hpp"
+#include "src/base/uncaught.hpp"
 #include "src/protocol/call_agent_port.hpp"
 
 namespace dlrun::agent {
@@ -65,13 +67,18 @@ class Pipeline {
       : transfer_(transfer), control_(control), to_write_(control), to_send_(control) {}
 
   Result<void> run() {
-    std::thread writer = thread_without_signals([this] { note(write()); });
-    std::thread sender = thread_without_signals([this] { note(transfer_.next ? send() : Result<void>()); });
-    note(transfer_.previous ? receive() : read());
+    std::thread writer, sender;
+    try {
+      writer = thread_without_signals([this] { note(write()); });
+      sender = thread_without_signals([this] { note(transfer_.next ? send() : Result<void>()); });
+      note(transfer_.previous ? receive() : read());
+    } catch (const std::system_error& uncaught) {  // the system gives no thread
+      control_.fail(error_of(uncaught));
+    }
     to_write_.close();
     to_send_.close();
-    writer.join();
-    sender.join();
+    for (std::thread* each : {&writer, &sender})
+      if (each->joinable()) each->join();
     return control_.result();
   }
 

@@ -182,6 +182,16 @@ TEST_CASE("accumulated batches of samples that are decoded ahead: the same bits,
   CHECK(same_bits(near.run()[0].weights, far.run()[0].weights));
 }
 
+TEST_CASE("a training that reaches its target at the end of an epoch ends well, whatever it dropped") {
+  const Folder folder;
+  Job job;
+  job.data = parts_without_some(folder, Damaged::dropped);
+  job.spec.stop_at_loss = 100;
+  const auto ranks = job.run();
+  REQUIRE(ranks[0].ending);
+  CHECK(*ranks[0].ending == Ending::finished);
+}
+
 TEST_CASE("a damaged sample that is dropped counts neither in the gradient nor in the figures") {
   const Folder folder;
   for (const int world : {1, 2}) {
