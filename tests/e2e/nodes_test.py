@@ -123,15 +123,17 @@ class Nodes(support.Case):
 
     def test_agents_serve_pmix_to_one_attempt_after_another(self):
         """A rank fails after MPI_Finalize first, and then while the others wait for it in MPI_Init."""
-        script = 'echo $PPID >agent-$DLRUN_ATTEMPT-$DLRUN_RANK; case $DLRUN_ATTEMPT-$DLRUN_RANK in 2-5) exit 3; esac; "$0" || exit 4; ' \
-                 'case $DLRUN_ATTEMPT-$DLRUN_RANK in 1-5) exit 3; esac'
+        script = 'me=agent-$DLRUN_ATTEMPT-$DLRUN_RANK; echo $PPID >$me.new; mv $me.new $me; case $DLRUN_ATTEMPT-$DLRUN_RANK in 2-5) exit 3; esac; ' \
+                 '"$0" || exit 4; case $DLRUN_ATTEMPT-$DLRUN_RANK in 1-5) exit 3; esac'
         code, out, err = self.many("--retries", "2", "--mpi", "pmix", "--framework", "mpi", "--", "sh", "-c", script, MPI + "openmpi")
         self.assertEqual(code, 0, err)
         for rank in range(6):
             self.assertIn(f"rank {rank} of 6, sum 21, on this node 2\n", out)
         self.assertEqual([attempt["exit_code"] for attempt in self.record()["attempts"]], [3, 3, 0])
-        for rank in range(6):
-            self.assertEqual(len({self.read(f"agent-{attempt}-{rank}") for attempt in (1, 2, 3)}), 1, f"the agent of rank {rank} serves all attempts")
+        for rank in range(6):  # one may be killed in the second attempt before it has told its agent
+            names = [name for name in (f"agent-{attempt}-{rank}" for attempt in (1, 2, 3)) if self.exists(name)]
+            self.assertGreaterEqual(len(names), 2)
+            self.assertEqual(len(set(map(self.read, names))), 1, f"the agent of rank {rank} serves all attempts")
         self.assertEqual(sorted(event["host"] for event in self.events() if event["event"] == "agent_kept"), ["a1", "a1", "a2", "a2", "a3", "a3"])
         self.none_left()
 
