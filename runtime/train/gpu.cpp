@@ -68,6 +68,16 @@ Result<std::string> connect_model(CudaEngine& engine, const RanksOnHosts& ranks)
   return said + ", and so do data groups, in parallel with the backward pass";
 }
 
+constexpr auto kUntilCalled = std::chrono::seconds(1);
+
+// Then NCCL itself has failed, and would again. Shorter than the others wait for the launcher's call.
+bool nobody_is_missed(Communicator& world) {
+  const auto end = std::chrono::steady_clock::now() + kUntilCalled;
+  for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(std::chrono::milliseconds(10)))
+    if (world.elastic() != nullptr && world.elastic()->is_lost()) return false;
+  return true;
+}
+
 }  // namespace
 
 Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment) {
@@ -82,20 +92,6 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
   out.said = fmt::format("on GPU {}: {}", out.number, out.library->device_name(out.number));
   return out;
 }
-
-namespace {
-
-constexpr auto kUntilCalled = std::chrono::seconds(1);
-
-// Then NCCL itself has failed, and would again. Shorter than the others wait for the launcher's call.
-bool nobody_is_missed(Communicator& world) {
-  const auto end = std::chrono::steady_clock::now() + kUntilCalled;
-  for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(std::chrono::milliseconds(10)))
-    if (world.elastic() != nullptr && world.elastic()->is_lost()) return false;
-  return true;
-}
-
-}  // namespace
 
 // A device that was connected to a lost rank can do nothing before it is disconnected.
 Result<std::string> GpuShardSums::connect(Communicator& world) {

@@ -122,14 +122,22 @@ class ShardsTraining(Trainings):
     def is_saved(self, run):
         return any("saved" in event["report"] for event in self.events(run, "report"))
 
+    def launched_and_killed(self, name, epochs, victim):
+        """A training of two ranks whose first checkpoint is written, and one of which was killed then."""
+        process = self.launched(name, 2, epochs, "elastic: {min-ranks: 1}")
+        self.await_state(process, name, lambda: self.is_saved(name))
+        os.kill({event["rank"]: event["pid"] for event in self.events(name, "started")}[victim], signal.SIGKILL)
+        return process
+
+    def check_as_the_whole(self, name):
+        self.assertEqual(self.bits(self.folder / f"{name}-ckpt"), self.bits(self.folder / "whole-ckpt"))
+        self.assertEqual(self.figures(self.folder / name), self.figures(self.folder / "whole"))
+
     def test_a_killed_rank_is_lost_and_no_bit(self):
         self.assertEqual(self.launched("whole", 1, 6).wait(LONGEST), 0, self.log("whole"))
         for victim in (1, 0):
             name = f"without-{victim}"
-            process = self.launched(name, 2, 6, "elastic: {min-ranks: 1}")
-            self.await_state(process, name, lambda: self.is_saved(name))
-            pids = {event["rank"]: event["pid"] for event in self.events(name, "started")}
-            os.kill(pids[victim], signal.SIGKILL)
+            process = self.launched_and_killed(name, 6, victim)
             killed = time.time()
             self.await_state(process, name, lambda: self.events(name, "went_on"))
             seen = time.time() - killed
@@ -137,24 +145,20 @@ class ShardsTraining(Trainings):
             told = [round(event["seconds"], 2) for event in self.events(name, "went_on")]
             print(f"--- rank {victim} of 2 killed: the next step was complete {told} s later ({seen:.2f} s as seen here)", flush=True)
             self.assertLess(seen, 5)
-            self.assertEqual(self.bits(self.folder / f"{name}-ckpt"), self.bits(self.folder / "whole-ckpt"))
-            self.assertEqual(self.figures(self.folder / name), self.figures(self.folder / "whole"))
+            self.check_as_the_whole(name)
 
     def test_a_rank_that_was_killed_comes_back(self):
         """Of two, and of one of them: another rank takes its place and the state from the one that is left."""
         self.assertEqual(self.launched("whole", 1, 200).wait(LONGEST), 0, self.log("whole"))
         for victim in (1, 0):
             name = f"again-{victim}"
-            process = self.launched(name, 2, 200, "elastic: {min-ranks: 1}")
-            self.await_state(process, name, lambda: self.is_saved(name))
-            os.kill({event["rank"]: event["pid"] for event in self.events(name, "started")}[victim], signal.SIGKILL)
+            process = self.launched_and_killed(name, 200, victim)
             self.await_state(process, name, lambda: self.events(name, "joined"))
             self.await_state(process, name, lambda: len(self.events(name, "went_on")) > 1)
             self.assertEqual(process.wait(LONGEST), 0, self.log(name))
             waits = [round(event["seconds"], 2) for event in self.events(name, "went_on")]
             print(f"--- rank {victim} of 2 killed and replaced: {self.events(name, 'joined')}; steps complete {waits} s after", flush=True)
-            self.assertEqual(self.bits(self.folder / f"{name}-ckpt"), self.bits(self.folder / "whole-ckpt"))
-            self.assertEqual(self.figures(self.folder / name), self.figures(self.folder / "whole"))
+            self.check_as_the_whole(name)
 
     def test_a_rank_that_is_slow_is_named(self):
         process = self.launched("slow", 2, 100000)

@@ -31,17 +31,13 @@ Result<AgreedSums> agree_on_sums(Communicator& world, GpuSums before, const Resu
   const OfRank own{before, nccl.has_value()};
   std::vector<OfRank> all(static_cast<std::size_t>(world.size()));
   TRY(world.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all))));
-  AgreedSums out;
-  if (any(all, GpuSums::through_host)) {
-    out.how = GpuSums::through_host;
-    out.some_join = any(all, GpuSums::unconnected);
-    return out;
-  }
-  const bool is_first = !any(all, GpuSums::on_device);
-  out.how = GpuSums::on_device;
-  out.some_join = !is_first && any(all, GpuSums::unconnected);
+  const bool on_host = any(all, GpuSums::through_host);
+  const bool is_first = !on_host && !any(all, GpuSums::on_device);
+  AgreedSums out{.how = on_host ? GpuSums::through_host : GpuSums::on_device,
+                 .why = {},
+                 .some_join = !is_first && any(all, GpuSums::unconnected)};
   const auto without = std::find_if(all.begin(), all.end(), [](const OfRank& one) { return !one.has_nccl; });
-  if (all.size() == 1 || without == all.end()) return out;
+  if (on_host || all.size() == 1 || without == all.end()) return out;
   const auto rank = without - all.begin();
   if (!is_first) return refuse(own, rank, nccl);
   out.how = GpuSums::through_host;

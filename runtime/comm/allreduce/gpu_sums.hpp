@@ -15,7 +15,6 @@ struct AgreedSums {
   GpuSums how = GpuSums::unconnected;
   std::string why;         // of through_host, where this world has decided it
   bool some_join = false;  // ranks that were in no world before, beside others
-  bool operator==(const AgreedSums&) const = default;
 };
 
 /// All ranks of `world` call it, each with how it has summed in the worlds before, and with whether it has
