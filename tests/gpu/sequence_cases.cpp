@@ -1,5 +1,7 @@
 // What transformers are made of, on tokens: each operator between an embedding and the loss over its
 // vocabulary.
+#include <algorithm>
+
 #include "compare.hpp"
 
 namespace dlrun::runtime::gpu {
@@ -12,8 +14,10 @@ const InputShape small = token_sequences(19, 41);  // 41: a vocabulary that fill
 template <class Body>
 Result<Graph> language_of(const InputShape& input, std::int64_t features, const Body& body) {
   GraphBuilder g("case", input);
-  const Value tokens =
-      g.embedding("tokens", g.input(), {.features = features, .positions = 80, .init_std = 0.5F});
+  const Value tokens = g.embedding("tokens", g.input(),
+                                   {.features = features,
+                                    .positions = std::max<std::int64_t>(80, input.labels_per_sample()),
+                                    .init_std = 0.5F});
   const Value out = body(g, tokens);
   g.use_weights(Weights::own);
   g.vocabulary_loss("scores", out, {.init_std = 0.3F}, Weights::own);
@@ -96,6 +100,14 @@ const std::vector<Case>& sequence_cases() {
          return language_of(in, 48, [](GraphBuilder& g, Value x) {
            return g.attention(g.linear("qkv", x, {.outputs = 80}),
                               {.heads = 6, .key_heads = 2, .rotary_base = 500});
+         });
+       },
+       1, 1e-6, 1, 3},
+      {"attention of tiles of 128 positions and heads of 64 features", token_sequences(384, 41),
+       [](const InputShape& in) {
+         return language_of(in, 24, [](GraphBuilder& g, Value x) {
+           return g.linear("out", g.attention(g.linear("qkv", x, {.outputs = 576}), {.heads = 3}),
+                           {.outputs = 24});
          });
        },
        1, 1e-6, 1, 3},

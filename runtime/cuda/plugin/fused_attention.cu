@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/plugin/attention.hpp"
 #include "runtime/cuda/plugin/dnn_graph.hpp"
+#include "runtime/cuda/plugin/hopper_attention.hpp"
 
 namespace dlrun::cuda {
 namespace {
@@ -206,20 +207,31 @@ class Backward {
   float* sums_ = nullptr;
 };
 
+// Backward by our own kernel where that is for this GPU and these sizes.
 class FusedAttention final : public AttentionForm {
  public:
-  FusedAttention(Device& device, const AttentionSizes& of) : forward_(of), backward_(device, of) {}
+  FusedAttention(Device& device, const AttentionSizes& of) : of_(of), forward_(of), own_(of) {
+    if (!HopperAttentionGradient::fits(device, of)) backward_ = std::make_unique<Backward>(device, of);
+  }
   bool build(Device& device) {
-    if (!forward_.graph().build(device.main.dnn) || !backward_.graph().build(device.main.dnn)) return false;
-    workspace_of(device, std::max(forward_.graph().workspace_bytes(), backward_.graph().workspace_bytes()));
+    if (!forward_.graph().build(device.main.dnn)) return false;
+    if (backward_ != nullptr && !backward_->graph().build(device.main.dnn)) return false;
+    const std::size_t backward = backward_ != nullptr ? backward_->graph().workspace_bytes()
+                                                      : HopperAttentionGradient::workspace_bytes(of_);
+    workspace_of(device, std::max(forward_.graph().workspace_bytes(), backward));
     return true;
   }
   void forward(Device& device, const AttentionArrays& arrays) override { forward_.run(device, arrays); }
-  void backward(Device& device, const AttentionArrays& arrays) override { backward_.run(device, arrays); }
+  void backward(Device& device, const AttentionArrays& arrays) override {
+    if (backward_ != nullptr) return backward_->run(device, arrays);
+    own_.run(device, arrays, device.attention_workspace);
+  }
 
  private:
+  AttentionSizes of_;
   Forward forward_;
-  Backward backward_;
+  std::unique_ptr<Backward> backward_;
+  HopperAttentionGradient own_;
 };
 
 }  // namespace
