@@ -149,10 +149,10 @@ class ShardsTraining(Trainings):
 
     def test_a_rank_that_was_killed_comes_back(self):
         """Of two, and of one of them: another rank takes its place and the state from the one that is left."""
-        self.assertEqual(self.launched("whole", 1, 80).wait(LONGEST), 0, self.log("whole"))
+        self.assertEqual(self.launched("whole", 1, 30).wait(LONGEST), 0, self.log("whole"))
         for victim in (1, 0):
             name = f"again-{victim}"
-            process = self.launched_and_killed(name, 80, victim)
+            process = self.launched_and_killed(name, 30, victim)
             self.await_state(process, name, lambda: self.events(name, "joined"))
             self.await_state(process, name, lambda: len(self.events(name, "went_on")) > 1)
             self.assertEqual(process.wait(LONGEST), 0, self.log(name))
