@@ -226,7 +226,7 @@ class Computing {
   // Results go to memory by way of this group's rows of a buffer of `of_scores` that nobody reads any more.
   __device__ void begin_staging() const {
     if (thread_ == 0) hopper::await_stores_read();
-    hopper::meet(2 + group_, kGroup);
+    hopper::synchronize(2 + group_, kGroup);
   }
   __device__ void stage(const float (&numbers)[32], float factor, Bf16* tile) const {
 #pragma unroll
@@ -240,7 +240,7 @@ class Computing {
   }
   __device__ void end_staging() {
     hopper::show_stores();
-    hopper::meet(2 + group_, kGroup);
+    hopper::synchronize(2 + group_, kGroup);
     has_staged_ = true;
   }
   __device__ void send(const Bf16* tile, int column, int row) const {

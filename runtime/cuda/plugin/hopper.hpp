@@ -44,7 +44,7 @@ inline __device__ void await(std::uint64_t* barrier, unsigned parity) {
       : "memory");
 }
 // Of so many threads of the block, by the number of one of its 16 barriers.
-inline __device__ void meet(int barrier, int threads) {
+inline __device__ void synchronize(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
