@@ -94,8 +94,8 @@ class Fusion {
     }
   }
 
-  // What is gathered from slices, and is read on the way back, is gathered again there where linear layers alone
-  // read it: until then the slice is kept in its place.
+  // What is gathered from slices, and is read on the way back, is gathered again there where linear layers
+  // alone read it: until then the slice is kept in its place.
   void gather_again() {
     for (std::size_t index = 0; index < plan_.nodes.size(); ++index) {
       if (!is(plan_.nodes[index], kGroupGather)) continue;

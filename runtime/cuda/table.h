@@ -28,8 +28,9 @@ enum DlrunCudaFact {
   // A sum: the gradients of its inputs (of what a product is added to: of that) lie where its own does, as
   // nobody needs it any more once they change.
   DLRUN_CUDA_PASSES_GRADIENT = 128,
-  DLRUN_CUDA_LEAVES_TERMS = 256,   // its bias, or positions: another rank of the tensor group adds them
-  DLRUN_CUDA_GATHERED_AGAIN = 512  // its value is made anew for the way back: what it is of is kept until then
+  DLRUN_CUDA_LEAVES_TERMS = 256,  // its bias, or positions: another rank of the tensor group adds them
+  DLRUN_CUDA_GATHERED_AGAIN =
+      512  // its value is made anew for the way back: what it is of is kept until then
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,
@@ -172,8 +173,8 @@ struct DlrunCudaPeers {
   int (*gather)(void* context, float* values, void* stream);
   int (*exchange)(void* context, const void* mine, void* all, size_t bytes, void* stream);
   int (*add)(void* context, float* data, size_t count, void* stream);
-  // Of ranks that have other parts of the model. `half`: 1: the numbers are bf16. `tensor_scatter`: of `count`
-  // numbers for each rank, the sum of the own ones goes to `mine`, which may be in their place.
+  // Of ranks that have other parts of the model. `half`: 1: the numbers are bf16. `tensor_scatter`: of
+  // `count` numbers for each rank, the sum of the own ones goes to `mine`, which may be in their place.
   size_t tensor_ranks;
   int (*tensor_sum)(void* context, void* data, size_t count, int half, void* stream);
   int (*tensor_scatter)(void* context, const void* data, void* mine, size_t count, int half, void* stream);

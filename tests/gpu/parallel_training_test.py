@@ -28,7 +28,7 @@ SHARDED = "each GPU gets the sums of its part of the gradients by NCCL"
 # Ranks, ranks of a tensor group, whether these have slices of the positions, and the state of the optimizer.
 DIVISIONS = {"data": (2, 1, "off", "replicated"), "sharded": (2, 1, "off", "sharded"), "tensor": (2, 2, "off", "replicated"),
              "sequence": (2, 2, "on", "replicated"), "groups": (4, 2, "off", "replicated"), "sharded groups": (4, 2, "off", "sharded"),
-             "sharded sequence": (4, 2, "on", "sharded"), "sequence of 4": (4, 4, "on", "replicated")}
+             "sharded sequence": (4, 2, "on", "sharded"), "tensor of 4": (4, 4, "off", "replicated"), "sequence of 4": (4, 4, "on", "replicated")}
 
 
 class Parallel(trainings.Trainings):

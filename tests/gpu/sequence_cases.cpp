@@ -27,8 +27,7 @@ Result<Graph> dropout_of_rank(const InputShape& in, SplitForm form) {
   }));
   for (Node& node : out.nodes)
     if (std::holds_alternative<op::Dropout>(node.operation))
-      node.part =
-          NodePart{.form = form, .part = 1, .parts = 3, .whole = node.operation, .from = node.shape};
+      node.part = NodePart{.form = form, .part = 1, .parts = 3, .whole = node.operation, .from = node.shape};
   return out;
 }
 

@@ -1,6 +1,6 @@
-// The borders of slices, which are equal parts of the rows of a batch: rows lie one behind the other, so that a
-// slice is one piece of memory. Gradients of gathered values are summed where they lie, beside the product of
-// the last linear layer that gives a term. For the way back a value is gathered again, beside the first
+// The borders of slices, which are equal parts of the rows of a batch: rows lie one behind the other, so that
+// a slice is one piece of memory. Gradients of gathered values are summed where they lie, beside the product
+// of the last linear layer that gives a term. For the way back a value is gathered again, beside the first
 // product there: in between its slice alone is kept.
 #include "runtime/cuda/plugin/pointwise.hpp"
 #include "runtime/cuda/plugin/tensor_group.hpp"
@@ -57,9 +57,8 @@ class TensorGather final : public Operator {
   void restore(Device& device) override {
     Tensor &in = device.tensors[in_], &out = device.tensors[out_];
     if (out.is_again) return;
-    start_group_call(device, out, [&](cudaStream_t stream) {
-      gather(device, in.value, out.again, slices_, stream);
-    });
+    start_group_call(device, out,
+                     [&](cudaStream_t stream) { gather(device, in.value, out.again, slices_, stream); });
     out.is_again = true;
   }
   void backward(Device& device) override {

@@ -1,6 +1,6 @@
 // The operators of a divided model that stand between its layers and change numbers where they lie; those of
-// slices are in group_slices.cu. Linear layers start these sums themselves, beside the product that follows on
-// main.
+// slices are in group_slices.cu. Linear layers start these sums themselves, beside the product that follows
+// on main.
 #include "runtime/cuda/plugin/pointwise.hpp"
 #include "runtime/cuda/plugin/tensor_group.hpp"
 
@@ -39,7 +39,8 @@ class TensorCopy final : public Operator {
   void forward(Device&, Mode) override {}
   void backward(Device& device) override {
     Tensor& out = device.tensors[out_];
-    if (!out.group_call_runs) sum_over_group(device, out.gradient, out.elements, device.half(), device.stream);
+    if (!out.group_call_runs)
+      sum_over_group(device, out.gradient, out.elements, device.half(), device.stream);
     finish_group_call(device, out);
     pass_back(device, node_, out);
   }
@@ -60,9 +61,8 @@ __global__ void each_slice(const CommonSlice* slices, Move move) {
 
 void start_sum(Device& device, Tensor& tensor, void* data, std::int64_t count) {
   if (device.peers->tensor_sum == nullptr) return;
-  start_group_call(device, tensor, [&](cudaStream_t stream) {
-    sum_over_group(device, data, count, device.half(), stream);
-  });
+  start_group_call(device, tensor,
+                   [&](cudaStream_t stream) { sum_over_group(device, data, count, device.half(), stream); });
 }
 
 }  // namespace

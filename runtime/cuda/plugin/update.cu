@@ -79,8 +79,8 @@ void Engine::make_slices(const DlrunCudaPlan& plan) {
   norm_.set_slices(device_, squared);
 }
 
-// Of a divided model, what all ranks of the tensor group have counts once among them. Where these have divided
-// the state of the optimizer otherwise, all of it still does, among all ranks.
+// Of a divided model, what all ranks of the tensor group have counts once among them. Where these have
+// divided the state of the optimizer otherwise, all of it still does, among all ranks.
 void Engine::divide_norm() {
   std::vector<NormSlice> squared = parts_;
   for (const NormSlice& common : commons_)

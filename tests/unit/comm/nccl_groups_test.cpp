@@ -121,7 +121,8 @@ TEST_CASE("each rank gets the sum of its slice, in place, too, and slices of bf1
     const auto own = static_cast<std::size_t>(gpus.rank());
     std::vector<float> data{1, 2, 3, 4};
     REQUIRE(gpus.reduce_scatter(data.data(), data.data() + 2 * own, 2, DeviceNumber::f32, nullptr));
-    const bool is_in_place = own == 0 ? data == std::vector<float>{2, 4, 3, 4} : data == std::vector<float>{1, 2, 6, 8};
+    const bool is_in_place =
+        own == 0 ? data == std::vector<float>{2, 4, 3, 4} : data == std::vector<float>{1, 2, 6, 8};
     std::vector<std::uint16_t> words{0x3f80, 0x4000, 0x4040, 0x4080}, mine(2), all(4);  // 1 2 3 4
     REQUIRE(gpus.reduce_scatter(words.data(), mine.data(), 2, DeviceNumber::bf16, nullptr));
     REQUIRE(gpus.exchange(mine.data(), all.data(), 2 * sizeof(std::uint16_t), nullptr));

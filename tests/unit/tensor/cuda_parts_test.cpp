@@ -117,9 +117,8 @@ TEST_CASE("parameters that a group divides are told from those that all of its r
     CAPTURE(of.name);
     CHECK(flat.tensors[i].share == (of.of ? DLRUN_CUDA_PART : DLRUN_CUDA_WHOLE));
   }
-  const auto parts = std::count_if(flat.tensors.begin(), flat.tensors.end(), [](const DlrunCudaTensor& one) {
-    return one.share == DLRUN_CUDA_PART;
-  });
+  const auto parts = std::count_if(flat.tensors.begin(), flat.tensors.end(),
+                                   [](const DlrunCudaTensor& one) { return one.share == DLRUN_CUDA_PART; });
   CHECK(parts > 0);
   CHECK(parts < static_cast<std::ptrdiff_t>(flat.tensors.size()));
 }
@@ -274,8 +273,8 @@ TEST_CASE("the ranks of a data group have the sums of each gradient once, those 
       options.bucket_bytes = 8 << 10;
       options.state_part = StatePart{rank, 3};
       const Graph whole = gpt_like(41, ", hidden: 200");
-      const CudaPlan flat = parts == 1 ? lower(fuse(whole), options).value()
-                                       : part_of(whole, TensorRank{1, 2, kOn}, options);
+      const CudaPlan flat =
+          parts == 1 ? lower(fuse(whole), options).value() : part_of(whole, TensorRank{1, 2, kOn}, options);
       ends.resize(flat.tensors.size());
       for (std::size_t i = 0; i < flat.tensors.size(); ++i) {
         const DlrunCudaTensor& one = flat.tensors[i];
