@@ -28,7 +28,7 @@ SHARDED = "each GPU gets the sums of its part of the gradients by NCCL"
 # Ranks, ranks of a tensor group, whether these have slices of the positions, and the state of the optimizer.
 DIVISIONS = {"data": (2, 1, "off", "replicated"), "sharded": (2, 1, "off", "sharded"), "tensor": (2, 2, "off", "replicated"),
              "sequence": (2, 2, "on", "replicated"), "groups": (4, 2, "off", "replicated"), "sharded groups": (4, 2, "off", "sharded"),
-             "sharded sequence": (4, 2, "on", "sharded"), "tensor of 4": (4, 4, "off", "replicated"), "sequence of 4": (4, 4, "on", "replicated")}
+             "sharded sequence": (4, 2, "on", "sharded"), "sequence of 4": (4, 4, "on", "replicated")}
 
 
 class Parallel(trainings.Trainings):
@@ -101,10 +101,11 @@ class Parallel(trainings.Trainings):
             self.assert_near(ours, peers, BOUNDS[precision])
 
     def test_slices_of_the_positions_come_to_the_losses_of_one_gpu_and_to_the_same_bits_again(self):
-        """Dropout draws the masks of the whole batch, and norms have terms of their gradients."""
+        """Dropout draws the masks of the whole batch, and norms have terms of their gradients. Batches are large: in smaller ones a hundred
+        steps without dropout make a difference of 1e-2 out of one of the last bits, on CPUs, too."""
         dropout = {"model": {"name": "small", "transformer": {**SETTINGS["model"]["transformer"], "dropout": 0.1}}}
         for division, precision, more in (("sequence", "f32", {"clip-norm": 1, "accumulate": 2, **dropout}),
-                                          ("sequence", "bf16", dropout), ("sequence of 4", "f32", {"clip-norm": 1})):
+                                          ("sequence", "bf16", dropout), ("sequence of 4", "f32", {"clip-norm": 1, "batch": 64})):
             self.setUp()
             peers = self.one(**{"precision": precision, **more})
             self.setUp()
@@ -115,17 +116,17 @@ class Parallel(trainings.Trainings):
 
     def test_sharded_state_in_tensor_groups_has_the_bits_of_replicated_state(self):
         """And its norm, added over the parts of both kinds of groups, is that of one GPU."""
-        settings = {"accumulate": 2, "ema": 0.9}
+        settings = {"batch": 32, "ema": 0.9, "allreduce": {"bucket": "256KiB"}}
         peers, whole = self.divided("groups", GROUPS, **settings), self.weights()
         self.setUp()
         self.assertEqual(self.divided("sharded groups", SHARDED, **settings), peers)
         self.assertEqual(self.weights(), whole)
-        for precision in BOUNDS:
-            more = {"precision": precision, "clip-norm": 0.5}
+        for precision, limit in (("f32", 1), ("bf16", 0.5)):
+            more = {"precision": precision, "clip-norm": limit}
             self.setUp()
-            peers = self.one(batch=32, **more)
+            peers = self.one(batch=64, **more)
             self.setUp()
-            self.assert_near(self.divided("sharded sequence", SHARDED, **more), peers, BOUNDS[precision])
+            self.assert_near(self.divided("sharded sequence", SHARDED, batch=32, **more), peers, BOUNDS[precision])
 
     def test_sharded_state_has_the_bits_of_replicated_state(self):
         for more in ({"precision": "f32"}, {"precision": "bf16", "accumulate": 2, "ema": 0.9}):
@@ -144,7 +145,7 @@ class Parallel(trainings.Trainings):
     def test_a_checkpoint_goes_on_at_any_division_and_on_a_cpu(self):
         """Two epochs of one GPU, and the second after a first of another division, with the same global batch."""
         for divided, batches in (("sharded", {"one": 32, "sharded": 16}), ("tensor", {"one": 16, "tensor": 16}),
-                                 ("sharded sequence", {"one": 32, "sharded sequence": 16})):
+                                 ("sharded sequence", {"one": 64, "sharded sequence": 32})):
             self.setUp()
             whole = self.one(epochs=2, batch=batches["one"])
             last_step = max(step for step, _ in whole)
