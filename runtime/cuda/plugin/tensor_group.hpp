@@ -6,7 +6,7 @@
 
 namespace dlrun::cuda {
 
-// In place, on all ranks. Nothing where there are no others.
+// In place, on all ranks. A rank alone has its sum already.
 void sum_over_group(Device& device, void* data, std::int64_t count, bool half, cudaStream_t stream);
 
 // Of the gradient of a value that is gathered from slices, this rank's slice becomes the sum.
