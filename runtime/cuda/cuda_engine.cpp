@@ -382,11 +382,13 @@ class GraphOnGpu final : public CudaEngine,
     }
     if (sums == Sums::together && data_) {
       out.ranks = static_cast<std::size_t>(data_->ranks());
-      out.scatter = scatter_bucket, out.gather = gather_values, out.exchange = exchange_over_data;
+      out.scatter = scatter_bucket, out.gather = gather_values;
+      out.exchange = exchange_over_data, out.add = add_over_data;
     }
     if (tensor_) {
       out.tensor_ranks = static_cast<std::size_t>(tensor_->ranks());
-      out.tensor_sum = sum_over_tensor, out.tensor_exchange = exchange_over_tensor;
+      out.tensor_sum = sum_over_tensor, out.tensor_scatter = scatter_over_tensor;
+      out.tensor_exchange = exchange_over_tensor;
     }
     if (sums_itself() || tensor_) out.lost = is_lost;
     return out;
@@ -413,9 +415,16 @@ class GraphOnGpu final : public CudaEngine,
   static int exchange_over_data(void* context, const void* mine, void* all, std::size_t bytes, void* stream) {
     return of(context).keep(of(context).data_->exchange(mine, all, bytes, stream));
   }
+  static int add_over_data(void* context, float* data, std::size_t count, void* stream) {
+    return of(context).keep(of(context).data_->sum(data, count, DeviceNumber::f32, stream));
+  }
+  static DeviceNumber number_of(int half) { return half != 0 ? DeviceNumber::bf16 : DeviceNumber::f32; }
   static int sum_over_tensor(void* context, void* data, std::size_t count, int half, void* stream) {
-    const DeviceNumber type = half != 0 ? DeviceNumber::bf16 : DeviceNumber::f32;
-    return of(context).keep(of(context).tensor_->sum(data, count, type, stream));
+    return of(context).keep(of(context).tensor_->sum(data, count, number_of(half), stream));
+  }
+  static int scatter_over_tensor(void* context, const void* data, void* mine, std::size_t count, int half,
+                                 void* stream) {
+    return of(context).keep(of(context).tensor_->reduce_scatter(data, mine, count, number_of(half), stream));
   }
   static int exchange_over_tensor(void* context, const void* mine, void* all, std::size_t bytes,
                                   void* stream) {

@@ -94,6 +94,18 @@ class Fusion {
     }
   }
 
+  // What is gathered from slices, and is read on the way back, is gathered again there where linear layers
+  // alone read it: until then the slice is kept in its place.
+  void gather_again() {
+    for (std::size_t index = 0; index < plan_.nodes.size(); ++index) {
+      if (!is(plan_.nodes[index], kGroupGather)) continue;
+      const auto is_linear = [&](std::size_t reader) { return is(plan_.nodes[reader], kLinear); };
+      const std::vector<std::size_t> read_by = readers_in_plan(index);
+      if (!read_by.empty() && std::all_of(read_by.begin(), read_by.end(), is_linear))
+        plan_.nodes[index].facts |= DLRUN_CUDA_GATHERED_AGAIN;
+    }
+  }
+
   // The sum of a residual network: what its branch ends in reads the gradient and leaves it as it is, and all
   // others who read the trunk come before the branch's end. So the gradient of the sum is that of both, in
   // its place, until the trunk's other readers add to it. A linear layer right before it adds the trunk
@@ -149,10 +161,19 @@ class Fusion {
                        [&](std::size_t reader) { return reader == sum || reader < product; });
   }
 
+  // As nodes have joined.
+  std::vector<std::size_t> readers_in_plan(std::size_t index) const {
+    std::vector<std::size_t> out;
+    for (std::size_t reader = index + 1; reader < plan_.nodes.size(); ++reader)
+      for (std::size_t i = 0; i < plan_.nodes[reader].input_count; ++i)
+        if (plan_.nodes[reader].inputs[i] == index) out.push_back(reader);
+    return out;
+  }
+
   // What gives the value, or the terms of it.
   std::size_t product_of(std::size_t branch) const {
     const DlrunCudaNode& node = plan_.nodes[branch];
-    return is(node, kGroupSum) ? node.inputs[0] : branch;
+    return is(node, kGroupSum) || is(node, kGroupScatter) ? node.inputs[0] : branch;
   }
 
   // The linear layer before the sum `index` becomes the sum.
@@ -167,7 +188,8 @@ class Fusion {
 
   static constexpr const char *kConvolution = "convolution", *kNorm = "batch_norm", *kSum = "add",
                               *kPool = "max_pool", *kLinear = "linear", *kGroupSum = "tensor_sum",
-                              *kGroupCopy = "tensor_copy";
+                              *kGroupCopy = "tensor_copy", *kGroupGather = "tensor_gather",
+                              *kGroupScatter = "tensor_scatter";
 
   static void elide(DlrunCudaNode& node) { node.kind = DLRUN_CUDA_ELIDED, node.facts = DLRUN_CUDA_IS_ELIDED; }
   static bool rectifies(const DlrunCudaNode& node) { return node.activation != DLRUN_CUDA_NO_ACTIVATION; }
@@ -201,6 +223,7 @@ void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph, c
   fusion.postpone_activations();
   if (options.precision == Precision::bf16) fusion.join_gelus();
   fusion.place_group_sums();
+  fusion.gather_again();
   fusion.pass_gradients();
 }
 

@@ -34,6 +34,16 @@ std::size_t released(const DlrunCudaPlan& plan, std::size_t index) {
   return 2 * plan.count - 1;
 }
 
+// Until when those read the value on the way back that do.
+std::size_t read_until(const DlrunCudaPlan& plan, std::size_t index) {
+  std::size_t last = 0;
+  for (std::size_t reader = plan.count; reader-- > index + 1;)
+    for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
+      if (plan.nodes[reader].inputs[i] == index && backward_reads_input(plan.nodes[reader], i))
+        last = std::max(last, released(plan, reader));
+  return last;
+}
+
 // The first loss that reads the value, which leaves its gradient in the forward pass.
 std::optional<std::size_t> first_loss(const DlrunCudaPlan& plan, std::size_t index) {
   for (std::size_t reader = index + 1; reader < plan.count; ++reader)
@@ -70,11 +80,14 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
   for (std::size_t index = 0; index < plan.count; ++index) {
     Lifetime life{bytes_of(plan, plan.nodes[index], number_size), index, last_reader(plan, index)};
     if (has(plan.nodes[index], DLRUN_CUDA_BACKWARD_READS_OUTPUT)) life.last = backward_of(index);
-    for (std::size_t reader = plan.count; reader-- > index + 1;)
-      for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
-        if (plan.nodes[reader].inputs[i] == index && backward_reads_input(plan.nodes[reader], i))
-          life.last = std::max(life.last, released(plan, reader));
+    if (!has(plan.nodes[index], DLRUN_CUDA_GATHERED_AGAIN))
+      life.last = std::max(life.last, read_until(plan, index));
     out.push_back(life);
+  }
+  for (std::size_t index = 0; index < plan.count; ++index) {
+    if (!has(plan.nodes[index], DLRUN_CUDA_GATHERED_AGAIN)) continue;
+    Lifetime& from = out[plan.nodes[index].inputs[0]];
+    from.last = std::max(from.last, backward_of(index));
   }
   for (std::size_t index = 0; index < plan.count; ++index)
     for (const std::size_t inner : {plan.nodes[index].inner, plan.nodes[index].input_inner})
@@ -86,6 +99,16 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
     from.last = std::max(from.last, out[index].last);
     out[index].bytes = 0;
   }
+  return out;
+}
+
+// From the backward of the first of its readers there.
+std::vector<Lifetime> restored_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size) {
+  std::vector<Lifetime> out(plan.count);
+  for (std::size_t index = 0; index < plan.count; ++index)
+    if (has(plan.nodes[index], DLRUN_CUDA_GATHERED_AGAIN))
+      out[index] = {bytes_of(plan, plan.nodes[index], number_size),
+                    2 * plan.count - 1 - last_reader(plan, index), read_until(plan, index)};
   return out;
 }
 

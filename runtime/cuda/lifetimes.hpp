@@ -26,6 +26,8 @@ constexpr std::size_t kPackingAlignment = 256;
 // none.
 std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size);
 std::vector<Lifetime> gradient_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size);
+// The same of values that are made again for the way back, in memory of their own.
+std::vector<Lifetime> restored_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size);
 // The node in whose gradient's memory that of each node lies: itself, but for the inputs of sums that pass
 // it.
 std::vector<std::size_t> gradient_holders(const DlrunCudaPlan& plan);

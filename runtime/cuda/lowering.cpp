@@ -86,7 +86,7 @@ class Lowering {
     }
     flat.facts = facts_of(traits, node.operation, flat);
     flat.first_row = options_.rank * options_.batch;
-    flat.parts = 1;
+    flat.parts = flat.slices = 1;
     if (node.part) set_part(flat, node);
     if (const RandomRule drawn = random_of(node.operation); drawn.of != Randomness::none) {
       flat.rng_key = plan_.random_uses.size();
@@ -115,6 +115,7 @@ class Lowering {
     const bool is_table = part.form == SplitForm::vocabulary;
     if (part.part > 0 && (is_table || part.form == SplitForm::rows)) flat.facts |= DLRUN_CUDA_LEAVES_TERMS;
     if (part.form == SplitForm::follows) flat.parts = part.parts, flat.part = part.part;
+    if (part.form == SplitForm::positions) flat.slices = part.parts, flat.slice = part.part;
     if (!is_table) return;
     const std::optional<TensorPart> table = parameters_of(graph_, node).front().of;
     flat.parts = part.parts;
@@ -198,7 +199,8 @@ class Lowering {
                           .shape = rule.shape,
                           .bound = rule.bound,
                           .constant = rule.constant,
-                          .of = rule.of},
+                          .of = rule.of,
+                          .gradient = gradient_of(node)},
                          order_of(rule), kParameters[i]);
       plan_.nodes.back().*kParameters[i] = 0;  // known to be there; its place follows
     }
@@ -206,6 +208,11 @@ class Lowering {
       plan_.nodes.back().*kStatistics[i] = tensors_.statistic(
           node.weights,
           {node.name + std::string(statistics[i].part), statistics[i].elements, statistics[i].constant});
+  }
+
+  static GradientOf gradient_of(const Node& node) {
+    const bool sees_slice = node.part && node.part->form == SplitForm::positions;
+    return sees_slice ? GradientOf::term : GradientOf::whole;
   }
 
   // A vector is one filter; filters over volumes have five dimensions.

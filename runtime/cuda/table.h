@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 14u
+#define DLRUN_CUDA_TABLE_VERSION 15u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 // Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
@@ -28,7 +28,9 @@ enum DlrunCudaFact {
   // A sum: the gradients of its inputs (of what a product is added to: of that) lie where its own does, as
   // nobody needs it any more once they change.
   DLRUN_CUDA_PASSES_GRADIENT = 128,
-  DLRUN_CUDA_LEAVES_TERMS = 256  // its bias, or positions: another rank of the tensor group adds them
+  DLRUN_CUDA_LEAVES_TERMS = 256,  // its bias, or positions: another rank of the tensor group adds them
+  DLRUN_CUDA_GATHERED_AGAIN =
+      512  // its value is made anew for the way back: what it is of is kept until then
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,
@@ -50,6 +52,9 @@ enum DlrunCudaArena {
   DLRUN_CUDA_STATE_1,
   DLRUN_CUDA_STATE_2
 };
+// Of a parameter, what a rank of a tensor group has: all of it, with the gradient of all positions, or with a
+// term of that from its slice of the positions; or a part of it.
+enum DlrunCudaShare { DLRUN_CUDA_WHOLE, DLRUN_CUDA_TERM, DLRUN_CUDA_PART };
 // Staged: copied to the host after backward and back before the update.
 enum DlrunCudaGradients { DLRUN_CUDA_GRADIENTS_ON_DEVICE, DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST };
 // Whether running statistics move in a training step.
@@ -95,6 +100,9 @@ struct DlrunCudaNode {
   int64_t parts;
   int64_t part;                 // of the features, where they are divided: the number of this one
   int64_t first_token, tokens;  // of a divided table: the first row here, and the rows of all parts
+  // Of a value that the positions of a tensor group's slices make, or of an operator on slices: their number,
+  // and that of the one here. Else 1 and 0.
+  int64_t slices, slice;
 };
 
 // A slice of the arena of gradients that is final once backward of `node` is done.
@@ -107,7 +115,9 @@ struct DlrunCudaTensor {
   size_t offset, length;
   int is_vector;  // 1: it has one dimension, as a bias has
   int decays;     // 1: it has the step's weight decay
-  int is_part;    // 1: the other ranks of the tensor group have other parts of it
+  enum DlrunCudaShare share;
+  // What of it has its state of the optimizer here, and the sums of its gradient: all, or some of its floats.
+  size_t own_begin, own_end;
 };
 
 // What of a bucket has its state of the optimizer here: where it begins in the arenas, and in those of the
@@ -153,7 +163,7 @@ struct DlrunCudaPeers {
   // Of ranks that have other samples: gradients are summed in place. Where the state of the optimizer is
   // divided, `scatter` is in its place: of that bucket of an arena of gradients, the own part becomes the
   // sum. `gather`: the own parts of all buckets of an arena of values come to all ranks. `exchange`: bytes of
-  // each rank, in the order of the ranks.
+  // each rank, in the order of the ranks. `add`: other numbers are summed in place.
   size_t ranks;
   int (*sum)(void* context, float* data, size_t count, void* stream);
   // NULL, or for the gradients of a DLRUN_CUDA_ACCUMULATE, all of them, behind it on `stream`: they are kept
@@ -162,9 +172,12 @@ struct DlrunCudaPeers {
   int (*scatter)(void* context, float* gradients, size_t bucket, void* stream);
   int (*gather)(void* context, float* values, void* stream);
   int (*exchange)(void* context, const void* mine, void* all, size_t bytes, void* stream);
-  // Of ranks that have other parts of the model. `half`: 1: the numbers are bf16.
+  int (*add)(void* context, float* data, size_t count, void* stream);
+  // Of ranks that have other parts of the model. `half`: 1: the numbers are bf16. `tensor_scatter`: of
+  // `count` numbers for each rank, the sum of the own ones goes to `mine`, which may be in their place.
   size_t tensor_ranks;
   int (*tensor_sum)(void* context, void* data, size_t count, int half, void* stream);
+  int (*tensor_scatter)(void* context, const void* data, void* mine, size_t count, int half, void* stream);
   int (*tensor_exchange)(void* context, const void* mine, void* all, size_t bytes, void* stream);
   // Asked while a step runs, as long as it does. Not 0: a peer is lost, and what waits for it on the device
   // was told to end.

@@ -22,6 +22,11 @@ Cuts cuts_of(const DeviceOrder& order) {
   return {.floats = filters * filter, .axis = 0, .rows = static_cast<std::int64_t>(filters)};
 }
 
+DlrunCudaShare share_of(const ParameterSpec& parameter) {
+  if (parameter.of) return DLRUN_CUDA_PART;
+  return parameter.gradient == GradientOf::term ? DLRUN_CUDA_TERM : DLRUN_CUDA_WHOLE;
+}
+
 // Of a copy, to be worth a thread.
 constexpr std::size_t kNumbersPerThread = std::size_t{1} << 20;
 
@@ -107,8 +112,10 @@ void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {
   for (std::size_t index = 0; index < plan.layout.parameters().size(); ++index) {
     const Bucket& slice = plan.layout.slice(index);
     const ParameterSpec& of = plan.layout.parameters()[index];
+    const OwnedRange& own = plan.layout.owned(index);
     plan.tensors.push_back({slice.offset, slice.length, of.shape.size() == 1 ? 1 : 0,
-                            options.no_decay.covers(of.name, of.shape) ? 0 : 1, of.of ? 1 : 0});
+                            options.no_decay.covers(of.name, of.shape) ? 0 : 1, share_of(of), own.begin,
+                            own.end});
   }
   for (std::size_t bucket = 0; bucket < plan.layout.buckets().size(); ++bucket) {
     const Bucket& of = plan.layout.buckets()[bucket];

@@ -26,9 +26,13 @@ class DeviceGroup {
   /// Rank r's part of `data` begins at borders[r] and ends at borders[r + 1]. Each rank's own part becomes
   /// the sum; the other parts stay.
   virtual Result<void> reduce_scatter(float* data, std::span<const std::size_t> borders, void* stream) = 0;
+  /// `count` numbers for each rank at `data`; the sum of this rank's goes to `mine`, which may be in their
+  /// place.
+  virtual Result<void> reduce_scatter(const void* data, void* mine, std::size_t count, DeviceNumber type,
+                                      void* stream) = 0;
   /// Every rank's own part of `data` comes to all.
   virtual Result<void> allgather(float* data, std::span<const std::size_t> borders, void* stream) = 0;
-  /// `bytes` of each rank, in the order of the ranks, into `all`.
+  /// `bytes` of each rank, in the order of the ranks, into `all`; `mine` may be in its place there.
   virtual Result<void> exchange(const void* mine, void* all, std::size_t bytes, void* stream) = 0;
   /// What `calls` asks for is done at once.
   virtual Result<void> together(const std::function<Result<void>()>& calls) = 0;

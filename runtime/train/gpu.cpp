@@ -44,8 +44,8 @@ tl::unexpected<Error> needs_nccl(Error error, const std::string& key) {
   return fail(std::move(error));
 }
 
-Result<std::string> connect_state(CudaEngine& engine, Communicator& world) {
-  auto made = make_nccl_group(world, world);
+Result<std::string> connect_state(CudaEngine& engine, const RanksOnHosts& ranks) {
+  auto made = make_nccl_group(ranks.world, ranks.groups.data());
   if (!made) return needs_nccl(std::move(made).error(), "train.optimizer.state is sharded");
   TRY(engine.divide_state(std::move(made->group)));
   return fmt::format(
@@ -62,6 +62,7 @@ Result<std::string> connect_model(CudaEngine& engine, const RanksOnHosts& ranks)
   TRY(engine.join(std::move(tensor->group)));
   std::string said = fmt::format("tensor groups sum on the GPUs by {}", tensor->description);
   if (ranks.groups.data().size() == 1) return said;
+  if (engine.state_part_bytes()) return said + "; " + TRY(connect_state(engine, ranks));
   auto data = make_nccl_allreduce(ranks.world, ranks.groups.data());
   if (!data) return needs_nccl(std::move(data).error(), key);
   TRY(engine.connect(std::move(data->sum)));
@@ -142,7 +143,7 @@ Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, const
                       .hint = fmt::format("unset {}", choice.asked_by)});
   if (device.library->table().use(device.number) != 0) return fail(device.library->error("no usable GPU"));
   if (is_divided) return connect_model(engine, ranks);
-  if (engine.state_part_bytes()) return connect_state(engine, comm);
+  if (engine.state_part_bytes()) return connect_state(engine, ranks);
   if (choice.is_of_host())
     return fmt::format("gradients go through the host: {}={}", choice.asked_by, choice.algorithm->name);
   auto made = make_device_allreduce({.world = comm,

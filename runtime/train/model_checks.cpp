@@ -96,15 +96,8 @@ Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
     return refuse("device", "parallel.pipeline is above 1, which is not supported",
                   "set train.device to cpu, or remove parallel.pipeline");
   if (!in_parts && rank.tensor.alone()) return {};
-  if (rank.tensor.slices())
-    return refuse("device", "parallel.sequence is on, which is not supported",
-                  "set parallel.sequence to off, or train.device to cpu");
   const std::string key =
       in_parts ? "train.optimizer.state is sharded" : std::string("parallel.tensor is above 1");
-  if (in_parts && !rank.tensor.alone())
-    return refuse("optimizer.state",
-                  "parallel.tensor is above 1 and " + key + ", which is not supported together",
-                  "set train.optimizer.state to replicated, or train.device to cpu");
   if (spec.shards)
     return refuse("shards", key + " and train.shards is set, which is not supported together",
                   "remove train.shards, or set train.device to cpu");

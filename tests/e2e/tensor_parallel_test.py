@@ -79,9 +79,9 @@ class TensorParallel(model_parallel.ModelParallel):
             ("device: cpu", "device: cuda\n  allreduce: {dtype: bf16}", "parallel.tensor is above 1 and train.allreduce.dtype is bf16, which is not supported on GPUs so far")), "--tasks-per-node", "2", "--tensor-parallel", "2")
         self.assert_refused((
             ("context: 16", "context: 15", r"job.yaml:6:5: .*sequences of 15 positions cannot be divided by 2 ranks of a tensor group"),
-            ("device: cpu", "device: cuda", r"job.yaml:\d+:\d+: parallel.sequence is on, which is not supported on GPUs so far")),
+            ("context: 16}\n  device: cpu", "context: 15}\n  device: cuda", r"job.yaml:6:5: .*sequences of 15 positions cannot be divided")),
             "--set", "parallel.sequence=on", "--tasks-per-node", "2", "--tensor-parallel", "2")
-        self.assert_refused((("device: cpu", "device: cuda", "train.optimizer.state is sharded, which is not supported together on GPUs so far"),),
+        self.assert_refused((("device: cpu", "device: cuda\n  shards: 4", "train.optimizer.state is sharded and train.shards is set, which is not supported together on GPUs so far"),),
                             "--set", "train.optimizer.state=sharded", "--tasks-per-node", "2", "--tensor-parallel", "2")
 
     def test_sharded_state_in_tensor_groups_has_the_bits_of_replicated_state(self):

@@ -24,6 +24,17 @@ Result<Graph> language_of(const InputShape& input, std::int64_t features, const 
   return std::move(g).finish();
 }
 
+// As the second of three ranks has it.
+Result<Graph> dropout_of_rank(const InputShape& in, SplitForm form) {
+  Graph out = TRY(language_of(in, 24, [](GraphBuilder& g, Value x) {
+    return g.add(x, g.dropout(g.linear("inner", x, {.outputs = 24}), 0.25F));
+  }));
+  for (Node& node : out.nodes)
+    if (std::holds_alternative<op::Dropout>(node.operation))
+      node.part = NodePart{.form = form, .part = 1, .parts = 3, .whole = node.operation, .from = node.shape};
+  return out;
+}
+
 Value block(GraphBuilder& g, Value x, const op::Attention& attention, std::int64_t packed,
             std::int64_t features) {
   const Value seen = g.attention(g.linear("qkv", g.layer_norm("norm1", x), {.outputs = packed}), attention);
@@ -76,19 +87,9 @@ const std::vector<Case>& sequence_cases() {
          });
        }},
       {"dropout of the features that a rank of a tensor group has", small,
-       [](const InputShape& in) -> Result<Graph> {
-         Graph out = TRY(language_of(in, 24, [](GraphBuilder& g, Value x) {
-           return g.add(x, g.dropout(g.linear("inner", x, {.outputs = 24}), 0.25F));
-         }));
-         for (Node& node : out.nodes)
-           if (std::holds_alternative<op::Dropout>(node.operation))
-             node.part = NodePart{.form = SplitForm::follows,
-                                  .part = 1,
-                                  .parts = 3,
-                                  .whole = node.operation,
-                                  .from = node.shape};
-         return out;
-       }},
+       [](const InputShape& in) { return dropout_of_rank(in, SplitForm::follows); }},
+      {"dropout of the positions that a rank of a tensor group has", small,
+       [](const InputShape& in) { return dropout_of_rank(in, SplitForm::positions); }},
       {"attention", small,
        [](const InputShape& in) {
          return language_of(in, 32, [](GraphBuilder& g, Value x) {

@@ -144,10 +144,10 @@ Result<void> NcclCommunicator::allgather(float* data, std::span<const std::size_
   });
 }
 
-Result<void> NcclCommunicator::reduce_scatter(const float* data, float* mine, std::size_t count,
-                                              void* stream) {
+Result<void> NcclCommunicator::reduce_scatter(const void* data, void* mine, std::size_t count,
+                                              DeviceNumber type, void* stream) {
   TRY(state());
-  return complete(nccl().reduce_scatter(data, mine, count, comm_, stream));
+  return complete(nccl().reduce_scatter(data, mine, count, type, comm_, stream));
 }
 
 Result<void> NcclCommunicator::allgather(const void* mine, void* all, std::size_t bytes, void* stream) {

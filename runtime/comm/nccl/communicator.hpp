@@ -45,9 +45,13 @@ class NcclCommunicator {
   Result<void> allreduce(void* data, std::size_t count, DeviceNumber type, void* stream);
   /// The sum comes to `root`, in place; the others keep what they have.
   Result<void> reduce(float* data, std::size_t count, int root, void* stream);
-  /// `count` floats for each rank at `data`; the sum of this rank's goes to `mine`, which may be in their
+  /// `count` numbers for each rank at `data`; the sum of this rank's goes to `mine`, which may be in their
   /// place.
-  Result<void> reduce_scatter(const float* data, float* mine, std::size_t count, void* stream);
+  Result<void> reduce_scatter(const float* data, float* mine, std::size_t count, void* stream) {
+    return reduce_scatter(data, mine, count, DeviceNumber::f32, stream);
+  }
+  Result<void> reduce_scatter(const void* data, void* mine, std::size_t count, DeviceNumber type,
+                              void* stream);
   /// `bytes` of each rank, in rank order, into `all`; `mine` may be in its place there.
   Result<void> allgather(const void* mine, void* all, std::size_t bytes, void* stream);
   Result<void> broadcast(void* data, std::size_t bytes, int root, void* stream);

@@ -18,6 +18,10 @@ class NcclGroup final : public DeviceGroup {
   Result<void> reduce_scatter(float* data, std::span<const std::size_t> borders, void* stream) override {
     return nccl_->reduce_scatter(data, borders, stream);
   }
+  Result<void> reduce_scatter(const void* data, void* mine, std::size_t count, DeviceNumber type,
+                              void* stream) override {
+    return nccl_->reduce_scatter(data, mine, count, type, stream);
+  }
   Result<void> allgather(float* data, std::span<const std::size_t> borders, void* stream) override {
     return nccl_->allgather(data, borders, stream);
   }

@@ -15,6 +15,10 @@ struct Config {
 
 constexpr int kByte = 1, kFloat = 7, kBfloat16 = 9, kSum = 0;  // ncclUint8, ncclFloat, ncclBfloat16, ncclSum
 
+int number_of(DeviceNumber type) {
+  return type == DeviceNumber::bf16 ? kBfloat16 : kFloat;
+}
+
 }  // namespace
 
 Result<NcclLibrary> NcclLibrary::open(const std::filesystem::path& name) {
@@ -103,17 +107,17 @@ Result<NcclLibrary::Progress> NcclLibrary::progress(Comm comm) const {
 
 Result<void> NcclLibrary::allreduce(void* data, std::size_t count, DeviceNumber type, Comm comm,
                                     void* stream) const {
-  const int number = type == DeviceNumber::bf16 ? kBfloat16 : kFloat;
-  return checked(all_reduce_(data, data, count, number, kSum, comm, stream), "ncclAllReduce", comm);
+  return checked(all_reduce_(data, data, count, number_of(type), kSum, comm, stream), "ncclAllReduce", comm);
 }
 
 Result<void> NcclLibrary::reduce(float* data, std::size_t count, int root, Comm comm, void* stream) const {
   return checked(reduce_(data, data, count, kFloat, kSum, root, comm, stream), "ncclReduce", comm);
 }
 
-Result<void> NcclLibrary::reduce_scatter(const float* from, float* to, std::size_t count, Comm comm,
-                                         void* stream) const {
-  return checked(reduce_scatter_(from, to, count, kFloat, kSum, comm, stream), "ncclReduceScatter", comm);
+Result<void> NcclLibrary::reduce_scatter(const void* from, void* to, std::size_t count, DeviceNumber type,
+                                         Comm comm, void* stream) const {
+  return checked(reduce_scatter_(from, to, count, number_of(type), kSum, comm, stream), "ncclReduceScatter",
+                 comm);
 }
 
 Result<void> NcclLibrary::allgather(const void* from, void* to, std::size_t bytes, Comm comm,

@@ -37,8 +37,9 @@ class NcclLibrary {
   Result<void> allreduce(void* data, std::size_t count, DeviceNumber type, Comm comm, void* stream) const;
   /// The sum comes to `root`, in place; the others keep what they have.
   Result<void> reduce(float* data, std::size_t count, int root, Comm comm, void* stream) const;
-  /// Sums the `count` floats at `from` + rank * count over all ranks, and writes this rank's sum to `to`.
-  Result<void> reduce_scatter(const float* from, float* to, std::size_t count, Comm comm, void* stream) const;
+  /// Sums the `count` numbers at `from` + rank * count over all ranks, and writes this rank's sum to `to`.
+  Result<void> reduce_scatter(const void* from, void* to, std::size_t count, DeviceNumber type, Comm comm,
+                              void* stream) const;
   /// Gathers `bytes` of each rank at `to` + rank * bytes.
   Result<void> allgather(const void* from, void* to, std::size_t bytes, Comm comm, void* stream) const;
   Result<void> broadcast(void* data, std::size_t bytes, int root, Comm comm, void* stream) const;

@@ -1,4 +1,6 @@
 // See clip.hpp.
+#include <algorithm>
+
 #include "runtime/cuda/plugin/clip.hpp"
 #include "runtime/cuda/plugin/warp.hpp"
 
@@ -49,11 +51,14 @@ __global__ void add_parts(double* parts) {
   if (threadIdx.x == 0) parts[kSum] = sum;
 }
 
-__global__ void find_factor(double* factor, const double* sums, std::size_t ranks, double scale,
-                            double limit) {
-  double sum = 0;
-  for (std::size_t rank = 0; rank < ranks; ++rank) sum += sums[rank];
-  *factor = fmin(1.0, limit / (scale * sqrt(sum) + 1e-6));
+__global__ void add_ranks(double* sum, const double* sums, std::size_t ranks) {
+  double all = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) all += sums[rank];
+  *sum = all;
+}
+
+__global__ void find_factor(double* factor, const double* sum, double scale, double limit) {
+  *factor = fmin(1.0, limit / (scale * sqrt(*sum) + 1e-6));
 }
 
 }  // namespace
@@ -70,10 +75,15 @@ void GradientNorm::set_slices(Device& device, const std::vector<NormSlice>& slic
 }
 
 double* GradientNorm::all(Device& device, std::size_t ranks) {
-  if (all_ == nullptr)
+  if (ranks > most_ranks_)
     all_ = static_cast<double*>(device.memory.device(ranks * sizeof(double), "the ranks' norms"));
-  ranks_ = ranks;
+  most_ranks_ = std::max(most_ranks_, ranks);
   return all_;
+}
+
+void GradientNorm::add_up(Device& device, std::size_t ranks) const {
+  add_ranks<<<1, 1, 0, device.stream>>>(parts_ + kSum, all_, ranks);
+  check(cudaGetLastError(), "the ranks' norms");
 }
 
 const double* GradientNorm::own() const {
@@ -81,7 +91,6 @@ const double* GradientNorm::own() const {
 }
 
 void GradientNorm::sum_squares(Device& device, std::size_t count) {
-  ranks_ = 0;
   if (slices_ == nullptr)
     square_all<<<kParts, kThreads, 0, device.stream>>>(parts_, device.gradients,
                                                        static_cast<std::int64_t>(count));
@@ -92,8 +101,7 @@ void GradientNorm::sum_squares(Device& device, std::size_t count) {
 }
 
 void GradientNorm::find_clip(Device& device, float scale, float limit) const {
-  find_factor<<<1, 1, 0, device.stream>>>(parts_ + kFactor, ranks_ == 0 ? own() : all_,
-                                          ranks_ == 0 ? 1 : ranks_, static_cast<double>(scale),
+  find_factor<<<1, 1, 0, device.stream>>>(parts_ + kFactor, own(), static_cast<double>(scale),
                                           static_cast<double>(limit));
   check(cudaGetLastError(), "clipping gradients");
   device.clip = parts_ + kFactor;

@@ -24,15 +24,17 @@ class GradientNorm {
   // To own(): of the first `count` gradients, or of the slices.
   void sum_squares(Device& device, std::size_t count);
   const double* own() const;
-  // Room for the sums of so many ranks, which find_clip() adds up in place of own().
+  // Room for the sums of so many ranks, which add_up() adds up, in the order of the ranks: that is own()
+  // then.
   double* all(Device& device, std::size_t ranks);
+  void add_up(Device& device, std::size_t ranks) const;
   // device.clip: what the update multiplies gradients by, so that with `scale` their norm is at most `limit`.
   void find_clip(Device& device, float scale, float limit) const;
 
  private:
   double* parts_ = nullptr;
   double* all_ = nullptr;
-  std::size_t ranks_ = 0;
+  std::size_t most_ranks_ = 0;
   const NormSlice* slices_ = nullptr;
   std::size_t slice_count_ = 0;
 };

@@ -91,8 +91,15 @@ struct Tensor {
   std::size_t last_reader = 0;      // the node whose backward leaves its gradient first
   std::size_t first_reader = 0;     // and the one whose backward completes it
   bool is_group_term = false;       // of its gradient each rank of the tensor group has a term
-  bool group_sum_runs = false;      // which are being added beside main
+  std::int64_t slices = 1;          // of a value that is gathered from these: their number,
+  std::int64_t slice = 0;           // and that of this rank's, of which alone it gets the gradient's sum
+  bool group_call_runs = false;     // the group adds it up or gathers it beside main
+  void* again = nullptr;            // where it is gathered again for the way back
+  bool is_again = false;            // it has been, in this pass
   bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
+
+  void begin_pass() { written = is_again = false; }
+  const void* value_for_backward() const { return again != nullptr ? again : value; }
 };
 
 enum class Mode { train, evaluate };
@@ -142,8 +149,8 @@ struct Device {
   cudaEvent_t forked = nullptr, joined = nullptr;
   bool side_runs = false;
   const DlrunCudaPeers* peers = nullptr;
-  cudaStream_t group_stream = nullptr;  // sums over the tensor group, beside main
-  cudaEvent_t term = nullptr, group_summed = nullptr;
+  cudaStream_t group_stream = nullptr;  // work of the tensor group, beside main
+  cudaEvent_t term = nullptr, group_done = nullptr;
   std::int64_t batch = 0;
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   bool by_shape = false;  // algorithms are chosen by the shape and the device, not by time
@@ -186,6 +193,8 @@ class Operator {
   virtual ~Operator() = default;
   virtual void forward(Device& device, Mode mode) = 0;
   virtual void backward(Device& device) = 0;
+  // Before the backward of each reader of its value, where the plan says that it is made again for these.
+  virtual void restore(Device& /*device*/) {}
   // Of the end of a language model, after an evaluation: the scores of what follows a position, batch x
   // vocabulary numbers. False where it is none.
   virtual bool next_scores(Device& /*device*/, std::int64_t /*position*/, float* /*to*/) { return false; }

@@ -6,12 +6,13 @@
 namespace dlrun::cuda {
 namespace {
 
-// The number that an element has in the whole value, of which a tensor group may divide the features.
+// The number that an element has in the whole value, of which a tensor group may divide the features or the
+// rows; `first`: that of a slice's first one.
 struct Numbers {
-  std::int64_t features, part, parts;
+  std::int64_t features, part, parts, first;
 
   __device__ std::uint32_t of(std::int64_t i) const {
-    if (parts == 1) return static_cast<std::uint32_t>(i);
+    if (parts == 1) return static_cast<std::uint32_t>(first + i);
     return static_cast<std::uint32_t>((i / features * parts + part) * features + i % features);
   }
 };
@@ -49,7 +50,7 @@ class Dropout final : public Operator {
  private:
   void map(Device& device, void* to, const void* from, std::int64_t count, bool adds) const {
     const std::uint64_t* key = device.keys + node_.rng_key;
-    const Numbers numbers{node_.channels, node_.part, node_.parts};
+    const Numbers numbers{node_.channels, node_.part, node_.parts, node_.slice * count};
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       draw(device, static_cast<T*>(to), static_cast<const T*>(from), count, numbers, key, probability_, adds);

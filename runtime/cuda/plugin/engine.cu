@@ -44,7 +44,7 @@ Engine::~Engine() {
   forget_programs();
   operators_.clear();
   device_.algorithms.clear();
-  for (const cudaEvent_t event : {device_.forked, device_.joined, device_.term, device_.group_summed, staged_,
+  for (const cudaEvent_t event : {device_.forked, device_.joined, device_.term, device_.group_done, staged_,
                                   taken_, final_, summed_, begun_, backward_done_, all_summed_})
     if (event != nullptr) cudaEventDestroy(event);
   for (const Stream& stream : {device_.main, device_.side}) {
@@ -77,7 +77,7 @@ void Engine::make_streams() {
   check(cublasLtCreate(&device_.main.products), "starting cuBLASLt");
   device_.side.products = device_.main.products;
   device_.stream = device_.main.stream;
-  for (cudaEvent_t* event : {&device_.forked, &device_.joined, &device_.term, &device_.group_summed, &staged_,
+  for (cudaEvent_t* event : {&device_.forked, &device_.joined, &device_.term, &device_.group_done, &staged_,
                              &taken_, &final_, &summed_})
     check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event");
   for (cudaEvent_t* event : {&begun_, &backward_done_, &all_summed_})
@@ -171,7 +171,9 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
   const std::vector<Lifetime> gradients = gradient_lifetimes(plan, device_.size());
   const std::vector<std::size_t> holders = gradient_holders(plan);
   if (!image_is_wanted(plan)) lifetimes[0].bytes = 0;
+  const std::vector<Lifetime> again = restored_lifetimes(plan, device_.size());
   lifetimes.insert(lifetimes.end(), gradients.begin(), gradients.end());
+  lifetimes.insert(lifetimes.end(), again.begin(), again.end());
   const runtime::Packing packing = runtime::pack(lifetimes, kPackingAlignment);
   auto* const start =
       static_cast<char*>(device_.memory.device(packing.bytes, "activations and their gradients"));
@@ -186,6 +188,7 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
                                                            : start + packing.offsets[index];
     if (node.needs_gradient != 0 && gradients[holders[index]].bytes != 0)
       tensor.gradient = start + packing.offsets[plan.count + holders[index]];
+    if (again[index].bytes != 0) tensor.again = start + packing.offsets[2 * plan.count + index];
     device_.tensors.push_back(tensor);
   }
 }

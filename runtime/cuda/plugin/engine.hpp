@@ -77,6 +77,7 @@ class Engine {
   void join_sums();
   void divide_norm();
   void limit_norm(float scale, float limit);
+  void add_norms(decltype(DlrunCudaPeers::exchange) exchange, std::size_t ranks);
   void gather_values();
   void mark(cudaEvent_t event);
   void issue(DlrunCudaWork work);
@@ -104,7 +105,7 @@ class Engine {
   GradientNorm norm_;
   CommonGradients common_;
   std::vector<DlrunCudaOwned> slices_;      // of the arenas that this rank updates
-  std::vector<NormSlice> parts_, commons_;  // parameters that a tensor group divides, and the others
+  std::vector<NormSlice> parts_, commons_;  // of parameters that a tensor group divides, and of the others
   cudaStream_t copies_ = nullptr, sums_ = nullptr;
   cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
   cudaEvent_t begun_ = nullptr, backward_done_ = nullptr, all_summed_ = nullptr;  // of a step that sums

@@ -44,16 +44,19 @@ class Linear final : public Operator {
       claim(device.tensors[node_.inputs[1]]);  // its gradient is there: the sum passes it
     if (node_.inner != DLRUN_CUDA_NOWHERE && !out.gradient_is_inner)
       gelu_by_tanh_back(device, out.gradient, value_of(device, node_.inner), out.elements);
-    // The last term of a gradient is summed over the tensor group beside the product of the weights.
+    // The last term of a gradient is summed over the tensor group beside the product of the weights. Where
+    // what that reads is being gathered, the other product comes first, too.
     const bool last_term = in.is_group_term && in.gradient != nullptr && in.first_reader == out_;
-    if (last_term) data(device, in, out);
+    const bool data_first = last_term || (in.group_call_runs && in.gradient != nullptr);
+    if (data_first) data(device, in, out);
+    finish_group_call(device, in);
     if (last_term) start_group_sum(device, in);
     if (node_.learning != DLRUN_CUDA_FROZEN)
       product_.weights(
-          device, in.value, out.gradient, device.gradients + node_.weight,
+          device, in.value_for_backward(), out.gradient, device.gradients + node_.weight,
           has_bias() ? device.gradients + node_.bias : nullptr, node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE,
           out.gradient_is_summed ? SequenceProduct::Rows::summed : SequenceProduct::Rows::to_be_summed);
-    if (in.gradient != nullptr && !last_term) data(device, in, out);
+    if (in.gradient != nullptr && !data_first) data(device, in, out);
   }
 
  private:

@@ -40,13 +40,6 @@ OperatorPtr make_stage_output(Device& device, const DlrunCudaPlan& plan, std::si
   return make_stage_input(device, plan, index);
 }
 
-OperatorPtr make_tensor_gather(Device&, const DlrunCudaPlan&, std::size_t) {
-  throw Failure("sequence parallelism is on CPUs only so far");
-}
-OperatorPtr make_tensor_scatter(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
-  return make_tensor_gather(device, plan, index);
-}
-
 OperatorPtr make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
   const std::string_view kind = plan.nodes[index].kind;
 #define DLRUN_ROW(TYPE, NAME) \

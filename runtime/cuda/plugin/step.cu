@@ -131,12 +131,16 @@ void Engine::join_sums() {
 
 // An operator whose output no loss depends on has nothing to pass on.
 void Engine::go_back(std::size_t node) {
-  if (device_.tensors[node].gradient != nullptr) operators_[node]->backward(device_);
+  if (device_.tensors[node].gradient == nullptr) return;
+  for (std::size_t i = 0; i < nodes_[node].input_count; ++i)
+    if (const std::size_t input = nodes_[node].inputs[i]; device_.tensors[input].again != nullptr)
+      operators_[input]->restore(device_);
+  operators_[node]->backward(device_);
 }
 
 void Engine::compute(DlrunCudaWork work) {
   const Mode mode = work == DLRUN_CUDA_EVALUATE ? Mode::evaluate : Mode::train;
-  for (Tensor& tensor : device_.tensors) tensor.written = false;
+  for (Tensor& tensor : device_.tensors) tensor.begin_pass();
   check(cudaMemsetAsync(device_.result, 0, kResults * sizeof(double), device_.stream), "clearing results");
   for (const OperatorPtr& made : operators_) made->forward(device_, mode);
   for (std::size_t node = operators_.size(); mode == Mode::train && node-- > 0;) {
@@ -252,11 +256,11 @@ void Engine::profile(float* milliseconds) {
   const DlrunCudaPeers peers = peers_;
   peers_ = {};  // a rank's own work
   for (std::size_t node = 0; node < operators_.size(); ++node) {
-    for (Tensor& tensor : device_.tensors) tensor.written = false;
+    for (Tensor& tensor : device_.tensors) tensor.begin_pass();
     *milliseconds++ =
         milliseconds_of(device_.stream, [&] { operators_[node]->forward(device_, Mode::train); });
     *milliseconds++ = milliseconds_of(device_.stream, [&] {
-      for (Tensor& tensor : device_.tensors) tensor.written = false;
+      for (Tensor& tensor : device_.tensors) tensor.begin_pass();
       go_back(node);
       join_side(device_);
     });

@@ -1,12 +1,39 @@
-// What is summed over a tensor group besides activations: the gradients of parameters that all of its ranks
-// have.
+// What is asked of a tensor group: sums, and the slices of a value that its ranks have; on main, or beside it
+// on a stream of the group's own. And the gradients of parameters that all of its ranks have.
 #pragma once
 
 #include "runtime/cuda/plugin/device.hpp"
 
 namespace dlrun::cuda {
 
-// They become their mean, which is the same bits on all ranks, so that the parameters stay equal for ever.
+// In place, on all ranks. A rank alone has its sum already.
+void sum_over_group(Device& device, void* data, std::int64_t count, bool half, cudaStream_t stream);
+
+// Of the gradient of a value that is gathered from slices, this rank's slice becomes the sum.
+void sum_own_slice(Device& device, const Tensor& whole, cudaStream_t stream);
+
+// `call` on the group's stream, beside main: it begins when what main has so far is done.
+template <class Call>
+void start_group_call(Device& device, Tensor& tensor, const Call& call) {
+  check(cudaEventRecord(device.term, device.main.stream), "work of the tensor group");
+  check(cudaStreamWaitEvent(device.group_stream, device.term, 0), "work of the tensor group");
+  call(device.group_stream);
+  check(cudaEventRecord(device.group_done, device.group_stream), "work of the tensor group");
+  tensor.group_call_runs = true;
+}
+// Starts the sum of a tensor's gradient over the group: all of it, or this rank's slice in its place.
+void start_group_sum(Device& device, Tensor& tensor);
+// The same of a part of its value, from `first` on.
+void start_group_sum(Device& device, Tensor& tensor, std::int64_t first, std::int64_t count);
+// Main waits for what was started.
+void finish_group_call(Device& device, Tensor& tensor);
+
+// They become their mean, which is the same bits on all ranks, so that the parameters stay equal for ever;
+// those of which each rank has a term, from its slice of the positions, become the sum.
+struct CommonSlice {
+  DlrunCudaTensor of;
+  std::size_t room;  // where it lies among them
+};
 class CommonGradients {
  public:
   // Of a plan whose model is divided; else there are none.
@@ -14,16 +41,9 @@ class CommonGradients {
   void average(Device& device) const;
 
  private:
-  const DlrunCudaOwned* slices_ = nullptr;  // `state`: where a slice lies in room_
+  const CommonSlice* slices_ = nullptr;
   std::size_t count_ = 0, floats_ = 0;
   float* room_ = nullptr;
 };
-
-// Starts the sum of a tensor's gradient over the group beside main.
-void start_group_sum(Device& device, Tensor& tensor);
-// The same of a part of its value, from `first` on.
-void start_group_sum(Device& device, Tensor& tensor, std::int64_t first, std::int64_t count);
-// Main waits for what was started.
-void finish_group_sum(Device& device, Tensor& tensor);
 
 }  // namespace dlrun::cuda

@@ -64,7 +64,9 @@ class Within {
 void Engine::make_slices(const DlrunCudaPlan& plan) {
   for (std::size_t index = 0; index < plan.parameter_count; ++index) {
     const DlrunCudaTensor& tensor = plan.parameters[index];
-    (tensor.is_part != 0 ? parts_ : commons_).push_back({tensor.offset, tensor.length, 1});
+    if (tensor.own_begin == tensor.own_end) continue;
+    (tensor.share == DLRUN_CUDA_PART ? parts_ : commons_)
+        .push_back({tensor.offset + tensor.own_begin, tensor.own_end - tensor.own_begin, 1});
   }
   if (plan.owned == nullptr) return slices_.push_back({0, gradient_count(), 0});
   std::vector<NormSlice> squared;
@@ -77,7 +79,8 @@ void Engine::make_slices(const DlrunCudaPlan& plan) {
   norm_.set_slices(device_, squared);
 }
 
-// Of a divided model, what all ranks of the tensor group have counts once among them.
+// Of a divided model, what all ranks of the tensor group have counts once among them. Where these have
+// divided the state of the optimizer otherwise, all of it still does, among all ranks.
 void Engine::divide_norm() {
   std::vector<NormSlice> squared = parts_;
   for (const NormSlice& common : commons_)
@@ -87,14 +90,16 @@ void Engine::divide_norm() {
 
 void Engine::limit_norm(float scale, float limit) {
   norm_.sum_squares(device_, gradient_count());
-  const bool by_state = peers_.exchange != nullptr;
-  const auto exchange = by_state ? peers_.exchange : peers_.tensor_exchange;
-  if (exchange != nullptr) {
-    double* const all = norm_.all(device_, by_state ? peers_.ranks : peers_.tensor_ranks);
-    told(exchange(peers_.context, norm_.own(), all, sizeof(double), device_.stream), "the gradients' norm");
-    awaits_peers_ = true;
-  }
+  if (peers_.exchange != nullptr) add_norms(peers_.exchange, peers_.ranks);
+  if (peers_.tensor_exchange != nullptr) add_norms(peers_.tensor_exchange, peers_.tensor_ranks);
   norm_.find_clip(device_, scale, limit);
+}
+
+void Engine::add_norms(decltype(DlrunCudaPeers::exchange) exchange, std::size_t ranks) {
+  double* const all = norm_.all(device_, ranks);
+  told(exchange(peers_.context, norm_.own(), all, sizeof(double), device_.stream), "the gradients' norm");
+  norm_.add_up(device_, ranks);
+  awaits_peers_ = true;
 }
 
 void Engine::apply(const float* factors, float kept, float scale, float clip) {

@@ -112,6 +112,26 @@ TEST_CASE("parts of any lengths are summed where they belong, and come to all ra
   CHECK(right == 3);
 }
 
+TEST_CASE("each rank gets the sum of its slice, in place, too, and slices of bf16 as such") {
+  std::atomic<int> right{0};
+  test::on_ranks(2, [&](Communicator& world) {
+    const auto group = make_nccl_group(world, world, FAKE_NCCL);
+    REQUIRE(group);
+    DeviceGroup& gpus = *group->group;
+    const auto own = static_cast<std::size_t>(gpus.rank());
+    std::vector<float> data{1, 2, 3, 4};
+    REQUIRE(gpus.reduce_scatter(data.data(), data.data() + 2 * own, 2, DeviceNumber::f32, nullptr));
+    const bool is_in_place =
+        own == 0 ? data == std::vector<float>{2, 4, 3, 4} : data == std::vector<float>{1, 2, 6, 8};
+    std::vector<std::uint16_t> words{0x3f80, 0x4000, 0x4040, 0x4080}, mine(2), all(4);  // 1 2 3 4
+    REQUIRE(gpus.reduce_scatter(words.data(), mine.data(), 2, DeviceNumber::bf16, nullptr));
+    REQUIRE(gpus.exchange(mine.data(), all.data(), 2 * sizeof(std::uint16_t), nullptr));
+    if (is_in_place && all == std::vector<std::uint16_t>{0x4000, 0x4080, 0x40c0, 0x4100}) ++right;
+    REQUIRE(world.barrier());
+  });
+  CHECK(right == 2);
+}
+
 TEST_CASE("what NCCL finds wrong ends a group too") {
   test::on_ranks(2, [](Communicator& world) {
     const auto gpus = NcclCommunicator::connect(world, world, FAKE_NCCL);

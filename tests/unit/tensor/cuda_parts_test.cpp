@@ -23,8 +23,19 @@ using namespace dlrun::runtime::test;
 
 namespace {
 
+constexpr auto kOn = SequenceParallel::on;
+
+CudaPlan part_of(const Graph& whole, const TensorRank& rank, const EngineOptions& options = {}) {
+  return lower(fuse(split_graph(whole, rank).value()), options).value();
+}
 CudaPlan part_of(const Graph& whole, int part, int parts, const EngineOptions& options = {}) {
-  return lower(fuse(split_graph(whole, {part, parts}).value()), options).value();
+  return part_of(whole, TensorRank{part, parts}, options);
+}
+
+DlrunCudaPlan of_nodes(const CudaPlan& flat, std::int64_t batch) {
+  DlrunCudaPlan plan{};
+  plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = batch;
+  return plan;
 }
 
 std::size_t only(const CudaPlan& flat, std::string_view kind) {
@@ -104,18 +115,17 @@ TEST_CASE("parameters that a group divides are told from those that all of its r
   for (std::size_t i = 0; i < flat.tensors.size(); ++i) {
     const ParameterSpec& of = flat.layout.parameters()[i];
     CAPTURE(of.name);
-    CHECK(flat.tensors[i].is_part == (of.of ? 1 : 0));
+    CHECK(flat.tensors[i].share == (of.of ? DLRUN_CUDA_PART : DLRUN_CUDA_WHOLE));
   }
   const auto parts = std::count_if(flat.tensors.begin(), flat.tensors.end(),
-                                   [](const DlrunCudaTensor& one) { return one.is_part != 0; });
+                                   [](const DlrunCudaTensor& one) { return one.share == DLRUN_CUDA_PART; });
   CHECK(parts > 0);
   CHECK(parts < static_cast<std::ptrdiff_t>(flat.tensors.size()));
 }
 
 TEST_CASE("sums over a group need no memory of their own, and gradients pass them on their way") {
   const CudaPlan flat = part_of(gpt_like(), 0, 2, {.precision = Precision::bf16});
-  DlrunCudaPlan plan{};
-  plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = 4;
+  const DlrunCudaPlan plan = of_nodes(flat, 4);
   const auto values = cuda::value_lifetimes(plan, 2), gradients = cuda::gradient_lifetimes(plan, 2);
   const auto holders = cuda::gradient_holders(plan);
   int sums = 0, copies = 0;
@@ -141,6 +151,155 @@ TEST_CASE("sums over a group need no memory of their own, and gradients pass the
   for (const std::size_t add : adds) {
     CHECK((flat.nodes[add].facts & DLRUN_CUDA_PASSES_GRADIENT) != 0);
     CHECK(holders[trunk] == holders[add]);
+  }
+}
+
+TEST_CASE("a rank's slice of the positions is told to what works on it, and so is who adds what") {
+  const Graph whole = gpt_like(41, ", dropout: 0.1");
+  for (const int part : {0, 1}) {
+    const CudaPlan flat = part_of(whole, TensorRank{part, 2, kOn}, {.batch = 2});
+    std::map<std::string, int> seen;
+    for (std::size_t index = 0; index < flat.nodes.size(); ++index) {
+      const DlrunCudaNode& node = flat.nodes[index];
+      const bool gathers = is(node, "tensor_gather"), scatters = is(node, "tensor_scatter");
+      ++seen[node.kind];
+      CAPTURE(index);
+      const bool on_slice = is(node, "layer_norm") || is(node, "add") || is(node, "dropout");
+      CHECK(node.slices == (gathers || scatters || on_slice ? 2 : 1));
+      CHECK(node.slice == (node.slices == 2 ? part : 0));
+      if (!is(node, "vocabulary_loss")) CHECK(node.height == (on_slice || scatters ? 4 : 8));
+      if (gathers || scatters) CHECK(node.in_height == (gathers ? 4 : 8));
+      if (scatters && is(flat.nodes[index - 1], "linear"))
+        CHECK(leaves_terms(flat.nodes[index - 1]) == (part == 1));
+    }
+    CHECK(seen["tensor_scatter"] == 5);  // the embedding, and two of each layer
+    CHECK(seen["tensor_gather"] == 5);   // two of each layer, and the loss
+    CHECK(seen["tensor_sum"] + seen["tensor_copy"] == 0);
+  }
+}
+
+TEST_CASE("gradients of parameters that work on slices are terms, others are whole or parts") {
+  const CudaPlan flat = part_of(gpt_like(), TensorRank{0, 2, kOn});
+  std::map<DlrunCudaShare, int> counted;
+  for (std::size_t i = 0; i < flat.tensors.size(); ++i) {
+    const ParameterSpec& of = flat.layout.parameters()[i];
+    CAPTURE(of.name);
+    const bool is_norm = of.name.find("ln_") != std::string::npos;
+    ++counted[flat.tensors[i].share];
+    CHECK((flat.tensors[i].share == DLRUN_CUDA_TERM) == is_norm);
+    CHECK((flat.tensors[i].share == DLRUN_CUDA_PART) == of.of.has_value());
+  }
+  CHECK(counted[DLRUN_CUDA_TERM] == 10);  // scale and shift of two norms of each layer, and of the last one
+  CHECK(counted[DLRUN_CUDA_WHOLE] == 5);  // positions, and the biases of rows
+}
+
+namespace {
+
+// Values, gradients, and values that are gathered again.
+struct Memory {
+  std::vector<Lifetime> all;
+  std::size_t bytes;
+};
+Memory memory_of(const CudaPlan& flat, std::int64_t batch) {
+  const DlrunCudaPlan plan = of_nodes(flat, batch);
+  Memory out{cuda::value_lifetimes(plan, 2), 0};
+  for (const auto& more : {cuda::gradient_lifetimes(plan, 2), cuda::restored_lifetimes(plan, 2)})
+    out.all.insert(out.all.end(), more.begin(), more.end());
+  out.bytes = pack(out.all, cuda::kPackingAlignment).bytes;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("gathered positions are there for their layers, and until the way back only the slice is") {
+  const CudaPlan flat = part_of(gpt_like(), TensorRank{1, 2, kOn}, {.precision = Precision::bf16});
+  const std::size_t count = flat.nodes.size();
+  const std::vector<Lifetime> all = memory_of(flat, 4).all;
+  const auto backward_of = [count](std::size_t index) { return 2 * count - 1 - index; };
+  int again = 0;
+  for (std::size_t index = 0; index < count; ++index) {
+    const DlrunCudaNode& node = flat.nodes[index];
+    const Lifetime &value = all[index], &restored = all[2 * count + index];
+    if ((node.facts & DLRUN_CUDA_GATHERED_AGAIN) == 0) {
+      CHECK(restored.bytes == 0);
+      continue;
+    }
+    ++again;
+    REQUIRE(is(node, "tensor_gather"));
+    const std::size_t reader = cuda::last_reader(of_nodes(flat, 4), index);
+    CHECK(value.last == reader);
+    CHECK(restored.bytes == value.bytes);
+    CHECK(restored.first == backward_of(reader));
+    CHECK(restored.last >= backward_of(reader));
+    CHECK(all[node.inputs[0]].last >= backward_of(index));
+    CHECK(all[node.inputs[0]].bytes == value.bytes / 2);
+  }
+  CHECK(again == 4);  // the loss leaves its gradient in the forward pass, and reads nothing on the way back
+}
+
+TEST_CASE("one gradient goes down the trunk of a model whose ranks have slices") {
+  const CudaPlan flat = part_of(gpt_like(), TensorRank{0, 2, kOn}, {.precision = Precision::bf16});
+  const auto holders = cuda::gradient_holders(of_nodes(flat, 4));
+  int adds = 0;
+  for (std::size_t index = 0; index < flat.nodes.size(); ++index) {
+    if (!is(flat.nodes[index], "add")) continue;
+    ++adds;
+    for (const std::size_t input : {flat.nodes[index].inputs[0], flat.nodes[index].inputs[1]})
+      CHECK(holders[input] == holders[index]);
+  }
+  CHECK(adds == 4);
+}
+
+TEST_CASE("slices of the positions take less of a GPU's memory than whole values") {
+  const Graph whole = graph_of("transformer: {layers: 4, heads: 8, features: 64}", token_sequences(128, 40));
+  const EngineOptions options{.precision = Precision::bf16};
+  struct Case {
+    int parts;
+    double most;
+  };
+  for (const Case& one : {Case{2, 0.9}, Case{4, 0.7}, Case{8, 0.5}}) {
+    CAPTURE(one.parts);
+    const auto bytes = [&](SequenceParallel sequence) {
+      const CudaPlan flat = part_of(whole, TensorRank{0, one.parts, sequence}, options);
+      return static_cast<double>(memory_of(flat, 8).bytes);
+    };
+    const double share = bytes(kOn) / bytes(SequenceParallel::off);
+    CHECK(share < one.most);
+    MESSAGE("share: " << share);
+  }
+}
+
+TEST_CASE("the ranks of a data group have the sums of each gradient once, those of a divided model, too") {
+  const EngineOptions all{.optimizer = default_optimizer("adamw")};
+  for (const int parts : {1, 2}) {
+    std::vector<std::size_t> ends;
+    for (const int rank : {0, 1, 2}) {
+      EngineOptions options = all;
+      options.bucket_bytes = 8 << 10;
+      options.state_part = StatePart{rank, 3};
+      const Graph whole = gpt_like(41, ", hidden: 200");
+      const CudaPlan flat =
+          parts == 1 ? lower(fuse(whole), options).value() : part_of(whole, TensorRank{1, 2, kOn}, options);
+      ends.resize(flat.tensors.size());
+      for (std::size_t i = 0; i < flat.tensors.size(); ++i) {
+        const DlrunCudaTensor& one = flat.tensors[i];
+        CHECK(one.own_begin <= one.own_end);
+        if (one.own_begin == one.own_end) continue;
+        CHECK(one.own_begin == ends[i]);
+        ends[i] = one.own_end;
+        // It is what the rank updates.
+        CHECK(std::any_of(flat.owned.begin(), flat.owned.end(), [&](const DlrunCudaOwned& own) {
+          return own.offset <= one.offset + one.own_begin &&
+                 one.offset + one.own_end <= own.offset + own.length;
+        }));
+      }
+      if (rank == 2)
+        for (std::size_t i = 0; i < flat.tensors.size(); ++i) CHECK(ends[i] == flat.tensors[i].length);
+    }
+  }
+  for (const DlrunCudaTensor& one : part_of(gpt_like(), 0, 2, all).tensors) {
+    CHECK(one.own_begin == 0);
+    CHECK(one.own_end == one.length);
   }
 }
 
