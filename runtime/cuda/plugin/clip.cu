@@ -49,6 +49,12 @@ __global__ void add_parts(double* parts) {
   if (threadIdx.x == 0) parts[kSum] = sum;
 }
 
+__global__ void add_ranks(double* sum, const double* sums, std::size_t ranks) {
+  double of_all = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) of_all += sums[rank];
+  *sum = of_all;
+}
+
 __global__ void find_factor(double* factor, const double* sums, std::size_t ranks, double scale,
                             double limit) {
   double sum = 0;
@@ -70,10 +76,18 @@ void GradientNorm::set_slices(Device& device, const std::vector<NormSlice>& slic
 }
 
 double* GradientNorm::all(Device& device, std::size_t ranks) {
-  if (all_ == nullptr)
+  if (ranks > room_)
     all_ = static_cast<double*>(device.memory.device(ranks * sizeof(double), "the ranks' norms"));
+  room_ = ranks > room_ ? ranks : room_;
   ranks_ = ranks;
   return all_;
+}
+
+void GradientNorm::add_all(Device& device) {
+  if (ranks_ == 0) return;
+  add_ranks<<<1, 1, 0, device.stream>>>(parts_ + kSum, all_, ranks_);
+  check(cudaGetLastError(), "the gradients' norm");
+  ranks_ = 0;
 }
 
 const double* GradientNorm::own() const {

@@ -26,13 +26,15 @@ class GradientNorm {
   const double* own() const;
   // Room for the sums of so many ranks, which find_clip() adds up in place of own().
   double* all(Device& device, std::size_t ranks);
+  // Once these are there: own() becomes their sum. It stays where all() was not asked for.
+  void add_all(Device& device);
   // device.clip: what the update multiplies gradients by, so that with `scale` their norm is at most `limit`.
   void find_clip(Device& device, float scale, float limit) const;
 
  private:
   double* parts_ = nullptr;
   double* all_ = nullptr;
-  std::size_t ranks_ = 0;
+  std::size_t ranks_ = 0, room_ = 0;  // in use, and that there is room for
   const NormSlice* slices_ = nullptr;
   std::size_t slice_count_ = 0;
 };
