@@ -92,24 +92,24 @@ Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
                       .where = spec.place_of(place),
                       .hint = std::move(hint)});
   };
-  if (!rank.stage.alone())
-    return refuse("device", "parallel.pipeline is above 1, which is not supported",
-                  "set train.device to cpu, or remove parallel.pipeline");
-  if (!in_parts && rank.tensor.alone()) return {};
+  if (!in_parts && rank.alone()) return {};
   if (rank.tensor.slices())
     return refuse("device", "parallel.sequence is on, which is not supported",
                   "set parallel.sequence to off, or train.device to cpu");
-  const std::string key =
-      in_parts ? "train.optimizer.state is sharded" : std::string("parallel.tensor is above 1");
+  const std::string key = in_parts              ? "train.optimizer.state is sharded"
+                          : rank.tensor.alone() ? "parallel.pipeline is above 1"
+                                                : "parallel.tensor is above 1";
   if (in_parts && !rank.tensor.alone())
     return refuse("optimizer.state",
                   "parallel.tensor is above 1 and " + key + ", which is not supported together",
                   "set train.optimizer.state to replicated, or train.device to cpu");
-  if (spec.shards)
+  const bool is_whole =
+      !in_parts && rank.tensor.alone();  // but for the stages, which have no shards anywhere
+  if (spec.shards && !is_whole)
     return refuse("shards", key + " and train.shards is set, which is not supported together",
                   "remove train.shards, or set train.device to cpu");
   const OptimizerTraits& optimizer = *spec.optimizer.optimizer.traits;
-  if (optimizer.tensor_pass != nullptr)
+  if (optimizer.tensor_pass != nullptr && !is_whole)
     return refuse("optimizer.name",
                   fmt::format("{} and train.optimizer is {}, which needs the norm of each whole tensor: not "
                               "supported",

@@ -382,7 +382,15 @@ TEST_CASE("the optimizer's state is on all ranks, or in parts where the rest of 
   on_gpus(sharded + "  shards: 4\n", {}, "train.optimizer.state is sharded and train.shards is set");
   on_gpus("  shards: 4\n", first_of(2, 1), "parallel.tensor is above 1 and train.shards is set");
   on_gpus("", first_of(2, 1, SequenceParallel::on), "job.yaml:5:11: parallel.sequence is on, which is not");
-  on_gpus("", first_of(1, 2), "parallel.pipeline is above 1, which is not supported on GPUs so far");
+  on_gpus("", first_of(1, 2), "no error");
+  on_gpus(sharded, first_of(1, 2), "no error");
+  on_gpus("", first_of(2, 2), "no error");
+  on_gpus("  optimizer: {name: lamb}\n", first_of(1, 2), "no error");
+  on_gpus("  optimizer: {name: lamb}\n", first_of(2, 2),
+          "parallel.tensor is above 1 and train.optimizer is lamb");
+  on_gpus("  shards: 4\n", first_of(1, 2), "sums of shards have no pipelines so far");
+  on_gpus("  allreduce: {dtype: bf16}\n", first_of(1, 2),
+          "parallel.pipeline is above 1 and train.allreduce.dtype is bf16, which is not supported");
   on_gpus(sharded, first_of(2, 1),
           "train.optimizer.state is sharded, which is not supported together on GPUs");
   on_gpus(sharded + "  shards: 4\n", {}, "train.optimizer.state is sharded and train.shards is set");
