@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "runtime/graph/operators/traits.hpp"
+#include "runtime/graph/roles.hpp"
 
 namespace dlrun::runtime {
 
@@ -144,15 +145,11 @@ std::int64_t Plan::labels_per_row() const {
 }
 
 SampleKind Plan::input_kind() const {
-  const Operation& first = graph_.nodes.front().operation;
-  if (const auto* const border = std::get_if<op::StageInput>(&first)) return border->kind;
-  const auto* const input = std::get_if<op::Input>(&first);
-  return input == nullptr ? SampleKind::image : input->kind;
+  return kind_of_rows(graph_);
 }
 
 Shape Plan::shape_of_rows() const {
-  const auto* const border = std::get_if<op::StageInput>(&graph_.nodes.front().operation);
-  return border == nullptr ? graph_.nodes.front().shape : border->rows;
+  return runtime::shape_of_rows(graph_);
 }
 
 Parameter* Plan::parameter(std::string_view part, const Desc& layout, const std::optional<Desc>& columns) {

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <optional>
 
+#include "runtime/cuda/device_calls.hpp"
 #include "runtime/cuda/lowering.hpp"
 #include "runtime/cuda/operator_times.hpp"
+#include "runtime/cuda/stage_peers.hpp"
 #include "runtime/engine/random_keys.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/roles.hpp"
@@ -24,7 +26,8 @@ class GraphOnGpu final : public CudaEngine,
                          private DeviceReducing,
                          private DeviceAccumulating,
                          private DeviceStatistics,
-                         private ServedEngine {
+                         private ServedEngine,
+                         private StagedEngine {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
       : library_(library),
@@ -62,6 +65,7 @@ class GraphOnGpu final : public CudaEngine,
         .rng_keys = plan_.random_uses.size(),
         .mixes = options_.labels == Labels::mixed ? 1 : 0,
         .targets = targets_per_row(),
+        .places = graph_.stage ? static_cast<std::size_t>(options_.places) : 0,
         .accumulates = options_.accumulate > 1 && !of_shards() ? 1 : 0,
         .of_shards = of_shards() ? 1 : 0,
         .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
@@ -76,6 +80,7 @@ class GraphOnGpu final : public CudaEngine,
   std::int64_t batch() const override { return options_.batch; }
   std::span<float> input() override {
     fresh_ = true;
+    if (!reads_rows()) return unread_rows<float>();
     return rows(library_.table().input(engine_), input_count());
   }
   std::span<std::uint8_t> pixels() override {
@@ -91,6 +96,7 @@ class GraphOnGpu final : public CudaEngine,
   std::span<std::int32_t> tokens() override {
     if (!takes_tokens()) return {};
     fresh_ = true;
+    if (!reads_rows()) return unread_rows<std::int32_t>();
     return rows(reinterpret_cast<std::int32_t*>(library_.table().input(engine_)), input_count());
   }
   MixedLabels mixed_labels() override {
@@ -110,10 +116,13 @@ class GraphOnGpu final : public CudaEngine,
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
     const DlrunCudaWork work = batch_ == Batch::last ? DLRUN_CUDA_TRAIN : DLRUN_CUDA_ACCUMULATE;
     const BatchResult result = run(work, keys_of(step), "a training step");
+    tell_buckets(on_bucket);
+    return result;
+  }
+  void tell_buckets(const std::function<void(std::size_t)>& on_bucket) {
     if (batch_ == Batch::last) kept_ = 0;
     for (std::size_t bucket = 0; on_bucket && !sums_itself() && bucket < plan_.buckets.size(); ++bucket)
       on_bucket(bucket);
-    return result;
   }
   // Its random numbers are those of a rank with that number.
   Result<void> set_shard(int shard) override {
@@ -148,6 +157,7 @@ class GraphOnGpu final : public CudaEngine,
       return fail(library_.error("cannot compute the scores of the next token"));
     return {};
   }
+  StagedEngine* staged() override { return graph_.stage ? this : nullptr; }
   DeviceReducing* reducing() override { return sums_itself() ? this : nullptr; }
   std::optional<std::size_t> state_part_bytes() override {
     if (!options_.state_part) return std::nullopt;
@@ -189,6 +199,16 @@ class GraphOnGpu final : public CudaEngine,
   }
   Result<void> join(std::unique_ptr<DeviceGroup> tensor) override {
     tensor_ = std::move(tensor);
+    return connect_peers();
+  }
+  Result<void> join(std::unique_ptr<DevicePipeline> pipeline) override {
+    stage_ = TRY(StagePeers::connect(
+        {.pipeline = std::move(pipeline),
+         .turns = options_.stage_links->turns(),
+         .calls = make_cuda_device_calls(library_),
+         .tied = tied_slices(),
+         .sum_waiting = [this](float* gradients, void* stream) { return sum_waiting(gradients, stream); },
+         .keep = [this](Result<void> done) { return keep(std::move(done)); }}));
     return connect_peers();
   }
   // The graphs go first: what sums waits for them as it ends.
@@ -295,14 +315,64 @@ class GraphOnGpu final : public CudaEngine,
     return fail(failure_or("a GPU does not take weights or their state"));
   }
 
+  // The values go to the stage behind, or the loss is there, before the batch's backward is asked for.
+  void forward(std::uint64_t step, std::optional<std::size_t> place) override {
+    compute([&] { return begin_half(DLRUN_CUDA_FORWARD, place, keys_of(step)); }, While::rows_come,
+            "a forward pass");
+  }
+  BatchResult backward(std::uint64_t, std::optional<std::size_t> place,
+                       const std::function<void(std::size_t)>& on_bucket) override {
+    const DlrunCudaHalf half = batch_ == Batch::last ? DLRUN_CUDA_BACKWARD : DLRUN_CUDA_BACKWARD_KEPT;
+    const BatchResult result =
+        compute([&] { return begin_half(half, place, {}); }, While::nothing_comes, "a backward pass");
+    tell_buckets(on_bucket);
+    return result;
+  }
+  int begin_half(DlrunCudaHalf half, std::optional<std::size_t> place,
+                 const std::vector<std::uint64_t>& keys) {
+    return library_.table().begin_half(engine_, half, place.value_or(0), keys.data());
+  }
+  // It adds them itself.
+  const std::vector<std::string>& tied() const override {
+    static const std::vector<std::string> none;
+    return none;
+  }
+  std::vector<Bucket> tied_slices() const {
+    std::vector<Bucket> out;
+    for (const std::string& name : graph_.stage->tied)
+      for (const GradientSlice& slice : layout().gradient_slices())
+        if (slice.name == name) out.push_back({slice.offset, slice.length});
+    return out;
+  }
+  // Where each rank has a part of the state, the first stage's sums come to all of its ranks, as the last
+  // stage cuts its buckets elsewhere.
+  Result<void> sum_waiting(float* gradients, void* stream) {
+    for (std::size_t bucket = 0; bucket < plan_.buckets.size(); ++bucket) {
+      const DlrunCudaBucket& of = plan_.buckets[bucket];
+      if (of.waits == 0) continue;
+      float* const first = gradients + of.offset;
+      const std::size_t end = std::min(of.offset + of.length, layout().floats() - kSpareSlots);
+      if (sum_) TRY(sum_->sum(first, end - of.offset, stream));
+      if (!data_) continue;
+      TRY(data_->reduce_scatter(first, layout().borders()[bucket], stream));
+      if (reads_rows()) TRY(data_->allgather(first, layout().borders()[bucket], stream));
+    }
+    return {};
+  }
+
   static DlrunCudaPrecision precision_of(Precision precision) {
     if (precision == Precision::tf32) return DLRUN_CUDA_TF32;
     return precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32;
   }
-  bool takes_tokens() const {
-    return std::get<op::Input>(graph_.nodes[0].operation).kind == SampleKind::tokens;
+  bool takes_tokens() const { return kind_of_rows(graph_) == SampleKind::tokens; }
+  std::int64_t labels_per_row() const { return takes_tokens() ? shape_of_rows(graph_).positions() : 1; }
+  // Else it is a stage whose values come from the one before, and rows are filled in vain.
+  bool reads_rows() const { return !std::holds_alternative<op::StageInput>(graph_.nodes[0].operation); }
+  template <class T>
+  std::span<T> unread_rows() {
+    unread_rows_.resize(input_count());
+    return {reinterpret_cast<T*>(unread_rows_.data()), input_count()};
   }
-  std::int64_t labels_per_row() const { return takes_tokens() ? graph_.nodes[0].shape.positions() : 1; }
   // The numbers that a loss over them reads: all of a model's read as many.
   std::int64_t targets_per_row() const {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
@@ -312,11 +382,11 @@ class GraphOnGpu final : public CudaEngine,
   }
   bool takes_bytes() const {
     const std::size_t channels = static_cast<std::size_t>(graph_.nodes[0].shape.channels);
-    return options_.pixels && !takes_tokens() && channels <= DLRUN_CUDA_MAX_CHANNELS &&
+    return options_.pixels && reads_rows() && !takes_tokens() && channels <= DLRUN_CUDA_MAX_CHANNELS &&
            options_.pixels->scale.size() == channels && options_.pixels->shift.size() == channels;
   }
   std::size_t input_count() const {
-    return static_cast<std::size_t>(options_.batch * graph_.nodes[0].shape.elements());
+    return static_cast<std::size_t>(options_.batch * shape_of_rows(graph_).elements());
   }
   // Rows of the plug-in; none to fill once the device has failed.
   template <class T>
@@ -330,7 +400,7 @@ class GraphOnGpu final : public CudaEngine,
   // What is drawn in this step.
   std::vector<std::uint64_t> keys_of(std::uint64_t step) const {
     std::vector<std::uint64_t> keys;
-    std::size_t layer = 0;
+    std::size_t layer = masks_before(graph_, 0);
     for (const RandomRule& use : plan_.random_uses)
       keys.push_back(use.of == Randomness::samples
                          ? noise_key(options_, step)
@@ -338,18 +408,21 @@ class GraphOnGpu final : public CudaEngine,
     return keys;
   }
 
-  // A step on the rows as they are; those of the next one are sent while it runs.
   BatchResult run(DlrunCudaWork work, const std::vector<std::uint64_t>& keys, const char* what) {
+    return compute([&] { return library_.table().begin(engine_, work, statistics_, keys.data()); },
+                   work == DLRUN_CUDA_EVALUATE ? While::nothing_comes : While::rows_come, what);
+  }
+  // A step or a half of it on the rows as they are; those of the next one are sent while it runs.
+  enum class While { rows_come, nothing_comes };
+  BatchResult compute(const std::function<int()>& begin, While while_it_runs, const char* what) {
     const DlrunCudaTable& table = library_.table();
     DlrunCudaResult result{};
     if (failure_) return {};
-    if (fresh_) note(table.stage(engine_), what);
-    fresh_ = false;
-    note(table.begin(engine_, work, statistics_, keys.data()), what);
-    if (work != DLRUN_CUDA_EVALUATE && work_ && !failure_) {
+    send_rows(what);
+    note(begin(), what);
+    if (while_it_runs == While::rows_come && work_ && !failure_) {
       work_();
-      if (fresh_) note(table.stage(engine_), what);
-      fresh_ = false;
+      send_rows(what);
     }
     if (failure_) return {};
     const Ticks waits = std::chrono::steady_clock::now();
@@ -361,6 +434,11 @@ class GraphOnGpu final : public CudaEngine,
     const double waited = Seconds(std::chrono::steady_clock::now() - waits).count();
     if (result.busy > 0) out.device = DeviceTimes{result.busy * 1e-3, std::min(result.waited * 1e-3, waited)};
     return out;
+  }
+
+  void send_rows(const char* what) {
+    if (fresh_) note(library_.table().stage(engine_), what);
+    fresh_ = false;
   }
 
   bool of_shards() const { return options_.algorithms == AlgorithmsBy::shape; }
@@ -390,7 +468,8 @@ class GraphOnGpu final : public CudaEngine,
       out.tensor_sum = sum_over_tensor, out.tensor_scatter = scatter_over_tensor;
       out.tensor_exchange = exchange_over_tensor;
     }
-    if (sums_itself() || tensor_) out.lost = is_lost;
+    if (stage_) out.stage = stage_->calls();
+    if (sums_itself() || tensor_ || stage_) out.lost = is_lost;
     return out;
   }
 
@@ -440,6 +519,7 @@ class GraphOnGpu final : public CudaEngine,
     if (self.sum_) lost += self.keep(self.sum_->check());
     for (const auto* group : {&self.data_, &self.tensor_})
       if (*group) lost += self.keep((*group)->check());
+    if (self.stage_) lost += self.keep(self.stage_->check());
     return lost;
   }
   // What is known of a peer says more than what the device says.
@@ -491,6 +571,7 @@ class GraphOnGpu final : public CudaEngine,
   // These must outlive engine_, which the destructor sees to.
   std::unique_ptr<DeviceAllreduce> sum_;
   std::unique_ptr<DeviceGroup> data_, tensor_;
+  std::unique_ptr<StagePeers> stage_;
   void* engine_ = nullptr;
   std::function<void()> work_;
   bool fresh_ = true;  // rows were filled since they were sent
@@ -498,6 +579,7 @@ class GraphOnGpu final : public CudaEngine,
   std::size_t kept_ = 0;  // batches of the step that what sums has
   DlrunCudaStatistics statistics_ = DLRUN_CUDA_STATISTICS_UPDATED;
   std::vector<std::byte> lost_rows_;
+  std::vector<float> unread_rows_;
   std::vector<float> weights_;  // on their way from processes that update them
   std::optional<Error> failure_;
 };

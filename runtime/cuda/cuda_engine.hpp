@@ -10,6 +10,7 @@
 #include "runtime/cuda/table.h"
 #include "runtime/engine/device_allreduce.hpp"
 #include "runtime/engine/device_group.hpp"
+#include "runtime/engine/device_pipeline.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/engine/operator_time.hpp"
 #include "runtime/graph/graph.hpp"
@@ -51,6 +52,9 @@ class CudaEngine : public Engine {
   virtual Result<void> divide_state(std::unique_ptr<DeviceGroup> data) = 0;
   // Operators of a divided model ask this group; no step is taken before it is there.
   virtual Result<void> join(std::unique_ptr<DeviceGroup> tensor) = 0;
+  // A stage exchanges values and gradients with those beside it by this; no step is taken before it is there.
+  // All stages call it.
+  virtual Result<void> join(std::unique_ptr<DevicePipeline> pipeline) = 0;
   // What summed is gone, and that a peer was lost is forgotten: connect() is next.
   virtual Result<void> disconnect() = 0;
   // Seconds of one sum of `count` floats by it, all ranks at once.

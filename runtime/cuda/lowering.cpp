@@ -49,6 +49,7 @@ class Lowering {
     }
     fuse_neighbours(plan_, tensors_, graph_, options_);
     tensors_.place(plan_, options_);
+    if (graph_.stage) mark_tied();
     return std::move(plan_);
   }
 
@@ -59,7 +60,8 @@ class Lowering {
   void find_gradient(const std::vector<std::size_t>& read_by) {
     DlrunCudaNode& flat = plan_.nodes.back();
     const Node& node = graph_.nodes[plan_.nodes.size() - 1];
-    bool trained = flat.weight != DLRUN_CUDA_NOWHERE && node.weights != Weights::frozen;
+    bool trained = (flat.weight != DLRUN_CUDA_NOWHERE && node.weights != Weights::frozen) ||
+                   traits_of(node.operation).asks_gradient;
     for (const Value input : node.inputs)
       trained = trained || (trained_[input.get()] && !ends_gradients(node));
     trained_.push_back(trained);
@@ -162,8 +164,22 @@ class Lowering {
       facts |= DLRUN_CUDA_BACKWARD_READS_OUTPUT;
     if (traits.products != nullptr) facts |= DLRUN_CUDA_MULTIPLIES;
     if (traits.loss != LossKind::none) facts |= DLRUN_CUDA_IS_LOSS;
-    if (traits.stops_gradient) facts |= DLRUN_CUDA_IN_PLACE;
+    const bool is_border = std::holds_alternative<op::StageOutput>(operation);
+    if (traits.stops_gradient || is_border) facts |= DLRUN_CUDA_IN_PLACE;
     return facts;
+  }
+
+  // Parameters that another stage has, too: a bucket waits for its gradients, and the copy counts there.
+  void mark_tied() {
+    const std::vector<std::string>& tied = graph_.stage->tied;
+    for (std::size_t index = 0; index < plan_.tensors.size(); ++index) {
+      const ParameterSpec& of = plan_.layout.parameters()[index];
+      plan_.tensors[index].is_copy = of.weights == Weights::tied ? 1 : 0;
+      if (std::find(tied.begin(), tied.end(), of.name) == tied.end()) continue;
+      const std::size_t offset = plan_.tensors[index].offset;
+      for (DlrunCudaBucket& bucket : plan_.buckets)
+        if (offset >= bucket.offset && offset < bucket.offset + bucket.length) bucket.waits = 1;
+    }
   }
 
   Result<void> no_form(const Node& node, const char* which) const {

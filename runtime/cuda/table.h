@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "runtime/cuda/plugin/allreduce_table.h"
+#include "runtime/cuda/plugin/stage_table.h"
 
 #define DLRUN_CUDA_TABLE_VERSION 15u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
@@ -108,6 +109,7 @@ struct DlrunCudaNode {
 // A slice of the arena of gradients that is final once backward of `node` is done.
 struct DlrunCudaBucket {
   size_t offset, length, node;
+  int waits;  // 1: for gradients of another stage of the pipeline, before it is summed
 };
 
 // A parameter's slice of the arenas.
@@ -118,6 +120,7 @@ struct DlrunCudaTensor {
   enum DlrunCudaShare share;
   // What of it has its state of the optimizer here, and the sums of its gradient: all, or some of its floats.
   size_t own_begin, own_end;
+  int is_copy;  // 1: an earlier stage of the pipeline has it, too
 };
 
 // What of a bucket has its state of the optimizer here: where it begins in the arenas, and in those of the
@@ -148,7 +151,9 @@ struct DlrunCudaPlan {
   size_t rng_keys;    // of a step
   int mixes;          // 1: rows have a second label in training
   int64_t targets;    // numbers to be told of a row; 0: it has a label alone
-  int accumulates;    // 1: DLRUN_CUDA_ACCUMULATE may be asked for where no sum keeps
+  // Of a stage of a pipeline: how many batches' values are kept at once, each in its place. 0: a whole model.
+  size_t places;
+  int accumulates;  // 1: DLRUN_CUDA_ACCUMULATE may be asked for where no sum keeps
   // 1: steps are of shards: an algorithm is chosen by the shape and the device, never by time, and begin()
   // may say that statistics stay.
   int of_shards;
@@ -179,6 +184,7 @@ struct DlrunCudaPeers {
   int (*tensor_sum)(void* context, void* data, size_t count, int half, void* stream);
   int (*tensor_scatter)(void* context, const void* data, void* mine, size_t count, int half, void* stream);
   int (*tensor_exchange)(void* context, const void* mine, void* all, size_t bytes, void* stream);
+  struct DlrunCudaStageCalls stage;
   // Asked while a step runs, as long as it does. Not 0: a peer is lost, and what waits for it on the device
   // was told to end.
   int (*lost)(void* context);
@@ -223,6 +229,9 @@ struct DlrunCudaTable {
   // Starts a step on the rows staged last; end() waits for it. `keys`: plan.rng_keys of them.
   int (*begin)(void* engine, enum DlrunCudaWork work, enum DlrunCudaStatistics statistics,
                const uint64_t* keys);
+  // The same of one half of a stage's training step, and of the batch in that place. The result is of the
+  // rows of the forward before.
+  int (*begin_half)(void* engine, enum DlrunCudaHalf half, size_t place, const uint64_t* keys);
   int (*end)(void* engine, struct DlrunCudaResult* result);
   // One update by the optimizer; `factors`: its kMaxFactors numbers, see optim/factors.hpp. `kept`: the part
   // of the average that stays, where there is one.

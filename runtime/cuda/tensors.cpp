@@ -46,6 +46,11 @@ void for_places(const DeviceOrder& order, const Body& body) {
   on_all_processors(order.filters, 1 + kNumbersPerThread / std::max<std::size_t>(1, floats), work);
 }
 
+// Whose tensors are declared for it.
+bool has_own(Weights whose) {
+  return whose == Weights::own || whose == Weights::tied;
+}
+
 template <class Spec>
 std::size_t find(const std::vector<Spec>& declared, const std::string& name) {
   const auto at =
@@ -66,7 +71,7 @@ void to_plain(const DeviceOrder& order, std::span<const float> device, std::span
 
 void CudaTensors::parameter(std::size_t index, Weights whose, ParameterSpec spec, const DeviceOrder& order,
                             std::size_t DlrunCudaNode::*at) {
-  if (whose != Weights::own) {
+  if (!has_own(whose)) {
     uses_.push_back({index, find(layout_.parameters(), spec.name), at, whose});
     return;
   }
@@ -74,13 +79,14 @@ void CudaTensors::parameter(std::size_t index, Weights whose, ParameterSpec spec
   spec.floats = order.filters * order.floats_of_filter();
   spec.form = "cuda";
   spec.cuts = cuts_of(order);
+  spec.weights = whose;
   uses_.push_back({index, layout_.declare(std::move(spec)), at, whose});
   orders_.push_back(order);
 }
 
 std::size_t CudaTensors::statistic(Weights whose, StatisticSpec spec) {
-  return layout_.statistic_offset(whose == Weights::own ? layout_.declare(std::move(spec))
-                                                        : find(layout_.statistics(), spec.name));
+  return layout_.statistic_offset(has_own(whose) ? layout_.declare(std::move(spec))
+                                                 : find(layout_.statistics(), spec.name));
 }
 
 bool CudaTensors::shares(std::size_t index) const {
@@ -94,7 +100,7 @@ void CudaTensors::move(std::size_t from, std::size_t to) {
   for (Use& use : uses_) {
     if (use.node != from) continue;
     use.node = to;
-    if (use.whose == Weights::own) layout_.move_to_node(use.parameter, to);
+    if (has_own(use.whose)) layout_.move_to_node(use.parameter, to);
   }
 }
 
@@ -115,11 +121,11 @@ void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {
     const OwnedRange& own = plan.layout.owned(index);
     plan.tensors.push_back({slice.offset, slice.length, of.shape.size() == 1 ? 1 : 0,
                             options.no_decay.covers(of.name, of.shape) ? 0 : 1, share_of(of), own.begin,
-                            own.end});
+                            own.end, 0});
   }
   for (std::size_t bucket = 0; bucket < plan.layout.buckets().size(); ++bucket) {
     const Bucket& of = plan.layout.buckets()[bucket];
-    plan.buckets.push_back({of.offset, of.length, plan.layout.bucket_nodes()[bucket]});
+    plan.buckets.push_back({of.offset, of.length, plan.layout.bucket_nodes()[bucket], 0});
   }
   if (options.state_part) list_owned(plan, static_cast<std::size_t>(options.state_part->rank));
   place_in_nodes(plan);

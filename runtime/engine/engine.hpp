@@ -188,7 +188,8 @@ class StagedEngine {
   /// Of the batch whose forward had this step and place. The result is the last stage's.
   virtual BatchResult backward(std::uint64_t step, std::optional<std::size_t> place,
                                const std::function<void(std::size_t)>& on_bucket) = 0;
-  /// Names of parameters that the first and the last stage both have: their gradients are to be added.
+  /// Names of parameters that the first and the last stage both have and whose gradients are to be added:
+  /// none where the engine adds them itself.
   virtual const std::vector<std::string>& tied() const = 0;
 };
 
@@ -315,6 +316,7 @@ struct EngineOptions {
   std::optional<StatePart> state_part = {};      // unset: all of the optimizer's state
   TensorGroup* tensor_group = nullptr;           // of a model that is divided; outlives the engine
   StageLinks* stage_links = nullptr;             // of a stage of a pipeline; outlives the engine
+  int places = 1;  // of a stage: for how many batches a device keeps values at once; one on CPUs grows
 };
 
 }  // namespace dlrun::runtime

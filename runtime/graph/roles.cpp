@@ -26,6 +26,18 @@ std::optional<Generator> generator_of(const Graph& graph) {
   return Generator{*noise, *images};
 }
 
+SampleKind kind_of_rows(const Graph& graph) {
+  const Operation& first = graph.nodes.front().operation;
+  if (const auto* const border = std::get_if<op::StageInput>(&first)) return border->kind;
+  const auto* const input = std::get_if<op::Input>(&first);
+  return input == nullptr ? SampleKind::image : input->kind;
+}
+
+Shape shape_of_rows(const Graph& graph) {
+  const auto* const border = std::get_if<op::StageInput>(&graph.nodes.front().operation);
+  return border == nullptr ? graph.nodes.front().shape : border->rows;
+}
+
 std::size_t masks_before(const Graph& graph, std::size_t node) {
   const auto count =
       std::count_if(graph.nodes.begin(), graph.nodes.begin() + static_cast<std::ptrdiff_t>(node),

@@ -1,5 +1,5 @@
 // What nodes of a graph are to whoever trains it, on any device: the losses that are told, and what makes the
-// images of a GAN.
+// images of a GAN, and the rows of data.
 #pragma once
 
 #include "runtime/graph/graph.hpp"
@@ -14,6 +14,10 @@ struct Generator {
   std::size_t first, last;
 };
 std::optional<Generator> generator_of(const Graph& graph);
+
+// What a sample of the model's data is, and its shape; of a stage of a pipeline that reads no samples, too.
+SampleKind kind_of_rows(const Graph& graph);
+Shape shape_of_rows(const Graph& graph);
 
 // Operators before `node` that draw a mask, in all stages of a pipeline: the number by which this one is
 // keyed.

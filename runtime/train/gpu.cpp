@@ -11,6 +11,7 @@
 #include "runtime/comm/nccl/allreduce.hpp"
 #include "runtime/comm/nccl/group.hpp"
 #include "runtime/comm/nccl/library.hpp"
+#include "runtime/comm/nccl/pipeline.hpp"
 #include "runtime/cuda/device_calls.hpp"
 #include "src/base/units.hpp"
 
@@ -44,6 +45,7 @@ tl::unexpected<Error> needs_nccl(Error error, const std::string& key) {
   return fail(std::move(error));
 }
 
+// Those that have the same part of a model: all, where it is whole.
 Result<std::string> connect_state(CudaEngine& engine, const RanksOnHosts& ranks) {
   auto made = make_nccl_group(ranks.world, ranks.groups.data());
   if (!made) return needs_nccl(std::move(made).error(), "train.optimizer.state is sharded");
@@ -54,19 +56,37 @@ Result<std::string> connect_state(CudaEngine& engine, const RanksOnHosts& ranks)
       made->description);
 }
 
+std::string key_of(const ProcessGroups& groups) {
+  return groups.tensor() != nullptr ? "parallel.tensor is above 1" : "parallel.pipeline is above 1";
+}
+
+Result<std::string> connect_parts(CudaEngine& engine, const RanksOnHosts& ranks) {
+  if (ranks.groups.tensor() == nullptr) return std::string();
+  auto tensor = make_nccl_group(ranks.world, *ranks.groups.tensor());
+  if (!tensor) return needs_nccl(std::move(tensor).error(), key_of(ranks.groups));
+  TRY(engine.join(std::move(tensor->group)));
+  return fmt::format("tensor groups sum on the GPUs by {}", tensor->description);
+}
+
+Result<std::string> connect_stages(CudaEngine& engine, const RanksOnHosts& ranks) {
+  if (ranks.groups.pipeline() == nullptr) return std::string();
+  auto stages = make_nccl_pipeline(ranks.world, *ranks.groups.pipeline());
+  if (!stages) return needs_nccl(std::move(stages).error(), key_of(ranks.groups));
+  TRY(engine.join(std::move(stages->pipeline)));
+  return fmt::format("stages send values and gradients from GPU to GPU by {}", stages->description);
+}
+
 // First the ranks that have the parts of a model, then those that have the same part.
 Result<std::string> connect_model(CudaEngine& engine, const RanksOnHosts& ranks) {
-  const std::string key = "parallel.tensor is above 1";
-  auto tensor = make_nccl_group(ranks.world, *ranks.groups.tensor());
-  if (!tensor) return needs_nccl(std::move(tensor).error(), key);
-  TRY(engine.join(std::move(tensor->group)));
-  std::string said = fmt::format("tensor groups sum on the GPUs by {}", tensor->description);
+  std::string said = TRY(connect_parts(engine, ranks));
+  const std::string stages = TRY(connect_stages(engine, ranks));
+  said += (said.empty() || stages.empty() ? "" : "; ") + stages;
   if (ranks.groups.data().size() == 1) return said;
   if (engine.state_part_bytes()) return said + "; " + TRY(connect_state(engine, ranks));
   auto data = make_nccl_allreduce(ranks.world, ranks.groups.data());
-  if (!data) return needs_nccl(std::move(data).error(), key);
+  if (!data) return needs_nccl(std::move(data).error(), key_of(ranks.groups));
   TRY(engine.connect(std::move(data->sum)));
-  return said + ", and so do data groups, in parallel with the backward pass";
+  return said + "; data groups sum gradients in parallel with the backward pass";
 }
 
 constexpr auto kUntilCalled = std::chrono::seconds(1);
@@ -134,12 +154,11 @@ Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, const
   if (comm.size() == 1) return std::string();
   if (spec.parameter_server) return std::string("gradients go through the host, to parameter servers");
   const AllreduceChoice choice = TRY(choose_allreduce(environment, spec.allreduce.choice));
-  const bool is_divided = ranks.groups.tensor() != nullptr;
+  const bool is_divided = ranks.groups.model() != nullptr;
   if (is_divided && !choice.is_auto())
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("parallel.tensor is above 1, and {}: on GPUs all sums of a divided "
-                                          "model are NCCL's",
-                                          choice.text()),
+                      .what = fmt::format("{}, and {}: on GPUs all sums of a divided model are NCCL's",
+                                          key_of(ranks.groups), choice.text()),
                       .hint = fmt::format("unset {}", choice.asked_by)});
   if (device.library->table().use(device.number) != 0) return fail(device.library->error("no usable GPU"));
   if (is_divided) return connect_model(engine, ranks);

@@ -82,38 +82,65 @@ Result<Graph> at_model(const TrainSpec& spec, Result<Graph> graph) {
   return fail(std::move(error));
 }
 
+// What CPUs can and GPUs cannot yet.
+class GpuRefusals {
+ public:
+  explicit GpuRefusals(const TrainSpec& spec) : spec_(spec) {}
+  /// `place`: a key of train.
+  tl::unexpected<Error> because(const std::string& place, const std::string& what, std::string hint) const {
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = what + " on GPUs so far",
+                      .where = spec_.place_of(place),
+                      .hint = std::move(hint)});
+  }
+  enum class State { whole, in_parts };
+  Result<void> check_divisions(const ModelRank& rank, State state) const {
+    if (rank.stage.alone() || rank.tensor.alone()) return {};
+    if (rank.tensor.slices())
+      return because(
+          "device",
+          "parallel.pipeline is above 1 and parallel.sequence is on, which is not supported together",
+          "set parallel.sequence to off, or train.device to cpu");
+    if (state == State::whole) return {};
+    return because("optimizer.state",
+                   "parallel.pipeline and parallel.tensor are above 1 and train.optimizer.state is sharded, "
+                   "which is not supported together",
+                   "set train.optimizer.state to replicated, or train.device to cpu");
+  }
+  /// Of ranks that have parts of weights or of their state, as `key` says.
+  Result<void> check_parts(const std::string& key) const {
+    if (spec_.shards)
+      return because("shards", key + " and train.shards is set, which is not supported together",
+                     "remove train.shards, or set train.device to cpu");
+    const OptimizerTraits& optimizer = *spec_.optimizer.optimizer.traits;
+    if (optimizer.tensor_pass == nullptr) return {};
+    return because("optimizer.name",
+                   fmt::format("{} and train.optimizer is {}, which needs the norm of each whole tensor: not "
+                               "supported",
+                               key, optimizer.name),
+                   "use sgd, adam or adamw, or set train.device to cpu");
+  }
+
+ private:
+  const TrainSpec& spec_;
+};
+
 }  // namespace
 
 Result<void> check_gpu_settings(const TrainSpec& spec, const ModelRank& rank) {
   const bool in_parts = spec.optimizer.state == OptimizerSpec::State::sharded;
-  const auto refuse = [&spec](const std::string& place, std::string what, std::string hint) {
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = std::move(what) + " on GPUs so far",
-                      .where = spec.place_of(place),
-                      .hint = std::move(hint)});
-  };
-  if (!rank.stage.alone())
-    return refuse("device", "parallel.pipeline is above 1, which is not supported",
-                  "set train.device to cpu, or remove parallel.pipeline");
-  if (!in_parts && rank.tensor.alone()) return {};
-  const std::string key =
-      in_parts ? "train.optimizer.state is sharded" : std::string("parallel.tensor is above 1");
-  if (spec.shards)
-    return refuse("shards", key + " and train.shards is set, which is not supported together",
-                  "remove train.shards, or set train.device to cpu");
-  const OptimizerTraits& optimizer = *spec.optimizer.optimizer.traits;
-  if (optimizer.tensor_pass != nullptr)
-    return refuse("optimizer.name",
-                  fmt::format("{} and train.optimizer is {}, which needs the norm of each whole tensor: not "
-                              "supported",
-                              key, optimizer.name),
-                  "use sgd, adam or adamw, or set train.device to cpu");
-  if (spec.allreduce.dtype != CommDtype::f32)
-    return refuse("allreduce.dtype",
-                  fmt::format("{} and train.allreduce.dtype is {}, which is not supported", key,
-                              name_of(spec.allreduce.dtype)),
-                  "set train.allreduce.dtype to f32, or train.device to cpu");
-  return {};
+  if (!in_parts && rank.alone()) return {};
+  const GpuRefusals refuse(spec);
+  TRY(refuse.check_divisions(rank, in_parts ? GpuRefusals::State::in_parts : GpuRefusals::State::whole));
+  const std::string key = in_parts              ? "train.optimizer.state is sharded"
+                          : rank.tensor.alone() ? "parallel.pipeline is above 1"
+                                                : "parallel.tensor is above 1";
+  if (in_parts || !rank.tensor.alone()) TRY(refuse.check_parts(key));
+  if (spec.allreduce.dtype == CommDtype::f32) return {};
+  return refuse.because("allreduce.dtype",
+                        fmt::format("{} and train.allreduce.dtype is {}, which is not supported", key,
+                                    name_of(spec.allreduce.dtype)),
+                        "set train.allreduce.dtype to f32, or train.device to cpu");
 }
 
 Result<void> check_model_settings(const TrainSpec& spec, const ModelRank& rank) {

@@ -5,7 +5,7 @@ namespace dlrun::runtime {
 
 Result<void> PipelineLinks::receive_values(std::span<std::byte> values) {
   TRY(group_->receive(values, group_->rank() - 1));
-  if (values_to_come_ > 0) --values_to_come_;
+  turns().values_came();
   if (waiting_.empty()) return {};
   TRY(group_->send(waiting_, group_->rank() - 1));
   waiting_.clear();
@@ -13,7 +13,7 @@ Result<void> PipelineLinks::receive_values(std::span<std::byte> values) {
 }
 
 Result<void> PipelineLinks::send_gradients(std::span<const std::byte> gradients) {
-  if (values_to_come_ == 0) return group_->send(gradients, group_->rank() - 1);
+  if (!turns().gradient_waits()) return group_->send(gradients, group_->rank() - 1);
   waiting_.assign(gradients.begin(), gradients.end());
   return {};
 }

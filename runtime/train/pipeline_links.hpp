@@ -1,7 +1,5 @@
-// PipelineLinks: what stages of a pipeline send each other, over their group. Messages wait for the other
-// side, so two stages must not send to each other at once: a gradient waits until this stage has received the
-// next values, where more are to come in the update, since the stage before sends these first (as
-// Megatron-LM's send_backward_recv_forward).
+// PipelineLinks: what stages of a pipeline send each other, over their group, gradients in their turn
+// (GradientTurns).
 #pragma once
 
 #include <vector>
@@ -16,7 +14,7 @@ class PipelineLinks final : public StageLinks {
   /// The ranks of `group` are its stages; it outlives this.
   void connect(Communicator& group) { group_ = &group; }
   /// An update begins, in which so many values come from the stage before.
-  void begin_update(int micro_batches) { values_to_come_ = micro_batches; }
+  void begin_update(int micro_batches) { turns().begin_update(micro_batches); }
 
   Result<void> receive_values(std::span<std::byte> values) override;
   Result<void> send_gradients(std::span<const std::byte> gradients) override;
@@ -25,7 +23,6 @@ class PipelineLinks final : public StageLinks {
 
  private:
   Communicator* group_ = nullptr;
-  int values_to_come_ = 0;
   std::vector<std::byte> waiting_;  // a gradient
 };
 

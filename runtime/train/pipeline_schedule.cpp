@@ -22,6 +22,10 @@ std::vector<PipelineStep> one_forward_one_backward(const StageRank& rank, int mi
   return out;
 }
 
+int places_of(const StageRank& rank, int micro_batches) {
+  return std::min(rank.stages - rank.stage, micro_batches);
+}
+
 double pipeline_bubble(int stages, int micro_batches) {
   return static_cast<double>(stages - 1) / micro_batches;
 }

@@ -25,6 +25,9 @@ struct PipelineStep {
 /// Both passes of all micro-batches, each in ascending order.
 std::vector<PipelineStep> one_forward_one_backward(const StageRank& rank, int micro_batches);
 
+/// For how many batches a stage keeps values at once: the places of that schedule.
+int places_of(const StageRank& rank, int micro_batches);
+
 /// What a stage waits at least in an update, as a part of the time in which it computes: (P - 1) / M, where
 /// all stages take as long.
 double pipeline_bubble(int stages, int micro_batches);

@@ -17,6 +17,7 @@
 #include "runtime/models/models.hpp"
 #include "runtime/train/gpu_decoder.hpp"
 #include "runtime/train/model_checks.hpp"
+#include "runtime/train/pipeline_schedule.hpp"
 #include "runtime/train/servers/server_roles.hpp"
 #include "runtime/train/stage_agreement.hpp"
 #include "runtime/train/sync_section.hpp"
@@ -169,6 +170,7 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
                       .hint = "set train.device to cpu, or remove train.freeze"});
   const ModelRank& model = place.groups.model;
   options.ranks = model.alone() ? ranks_of(environment) : place.groups.data_ranks;
+  options.places = places_of(model.stage, spec.accumulate);
   if (spec.shards) options.algorithms = AlgorithmsBy::shape;
   // Mixed images are no bytes.
   if (!spec.mixup && !spec.data.source->holds_numbers())

@@ -70,7 +70,7 @@ class PipelineParallel(model_parallel.ModelParallel):
 
     def test_what_cannot_be_cut_is_refused_before_a_rank_starts(self):
         self.assert_refused((
-            ("device: cpu", "device: cuda", "parallel.pipeline is above 1, which is not supported on GPUs so far"),
+            ("device: cpu", "device: cuda\n  allreduce: {dtype: bf16}", "parallel.pipeline is above 1 and train.allreduce.dtype is bf16, which is not supported on GPUs so far"),
             ("clip-norm: 1.0", "shards: 4", "train.shards is set: sums of shards have no pipelines so far"),
             ("clip-norm: 1.0", "parameter-server: {}", "train.parameter-server is set"),
             ("epochs: 1", "benchmark: {steps: 2}", r"job.yaml:11:\d+: parallel.pipeline is above 1, and train.benchmark is set"),

@@ -52,6 +52,8 @@ double distance(std::span<const float> left, std::span<const float> right, doubl
 Result<void> compare(const CudaLibrary& library, const Case& of, Precision precision);
 // Several updates by each optimizer.
 Result<void> compare_optimizers(const CudaLibrary& library, Precision precision);
+// Stages of pipelines against whole models.
+Result<void> compare_stages(const CudaLibrary& library, Precision precision);
 // What sums over ranks need of a GPU.
 Result<void> compare_dtypes(const CudaLibrary& library);
 // JPEGs decoded on the GPU.

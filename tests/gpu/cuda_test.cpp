@@ -1,6 +1,6 @@
 // test-cuda: the GPU's engine against the CPU's: each operator in a small graph, then whole models,
-// optimizers, and rows that come as bytes. Needs a GPU: without one it fails, and says so. An argument
-// chooses the cases whose names hold it.
+// optimizers, rows that come as bytes, and models in stages. Needs a GPU: without one it fails, and says so.
+// An argument chooses the cases whose names hold it.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -75,6 +75,8 @@ int main(int count, char** values) {
   if (chosen("jpegs")) report("jpegs", compare_jpegs(*library));
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::tf32}) {
     if (chosen("bytes")) report("bytes", compare_bytes(*library, precision));
+    if (chosen("stages") && precision != Precision::tf32)
+      report("stages", compare_stages(*library, precision));
     if (chosen("optimizers")) report("optimizers", compare_optimizers(*library, precision));
     for (const std::vector<Case>* cases :
          {&operator_cases(), &norm_sum_cases(), &science_cases(), &sequence_cases(), &gan_cases()})

@@ -2,7 +2,6 @@
 """Ranks on GPUs that share a language model or the state of its optimizer: a tensor group comes to the losses of one GPU, with slices of
 the positions, too; sharded state comes to the bits of replicated state, in tensor groups, too; each goes on from the other's checkpoints
 and on a CPU, and a killed rank is named by the other. PROGRAM: dlrun-train. Needs NCCL; two or four ranks may share one GPU."""
-import hashlib
 import json
 import pathlib
 import re
@@ -11,13 +10,13 @@ import sys
 import tempfile
 import time
 
+import divided
 import trainings
 
 SETTINGS = {"model": {"name": "small", "transformer": {"layers": 2, "heads": 4, "features": 128, "context": 64}}, "batch": 16, "epochs": 1,
             "schedule": {"decay": "none"}, "precision": "f32"}
 BOUNDS = {"f32": 1e-4, "bf16": 1e-2}  # of a loss, in its own size, within a hundred steps
 LATER = 2e-3  # the same of f32 after two epochs, where other batches per rank round otherwise from the start
-LOSSES = ("loss", "epoch_loss", "validation_loss")
 # A step is long beside what the hosts do, between whose messages a killed rank is the launcher's to notice; and a term is summed in
 # two halves.
 LONG_STEPS = {"model": {"name": "wide", "transformer": {"layers": 4, "heads": 8, "features": 512, "context": 64}}, "batch": 64}
@@ -31,7 +30,7 @@ DIVISIONS = {"data": (2, 1, "off", "replicated"), "sharded": (2, 1, "off", "shar
              "sharded sequence": (4, 2, "on", "sharded"), "sequence of 4": (4, 4, "on", "replicated")}
 
 
-class Parallel(trainings.Trainings):
+class Parallel(divided.Divided):
     @classmethod
     def setUpClass(cls):
         cls.data = pathlib.Path(tempfile.mkdtemp(prefix="dlrun-gpu-"))
@@ -61,35 +60,6 @@ class Parallel(trainings.Trainings):
         if said:
             self.assertIn(said, world.text(0))
         return self.losses(before)
-
-    def last_step(self):
-        path = self.folder / "metrics.jsonl"
-        whole = path.read_text().split("\n")[:-1] if path.exists() else []
-        return json.loads(whole[-1])["step"] if whole else 0
-
-    def lines_so_far(self):
-        return len(self.metrics()) if (self.folder / "metrics.jsonl").exists() else 0
-
-    def one(self, **more):
-        before = self.lines_so_far()
-        self.run_one(**self.settings(**more))
-        return self.losses(before)
-
-    def losses(self, skipped):
-        """Of the first step, means of 50 steps, of epochs and of the validation data, by step and name."""
-        return {(line["step"], name): line[name] for line in self.metrics()[skipped:] for name in LOSSES if name in line}
-
-    def weights(self):
-        """The bits of all parameters of the newest checkpoint, whoever wrote its parts."""
-        target = self.folder / "whole.safetensors"
-        subprocess.run([trainings.TRAIN, "--export", target, "--checkpoint", self.folder / "ckpt"], check=True, stdout=subprocess.DEVNULL)
-        return hashlib.sha256(target.read_bytes()).hexdigest()
-
-    def assert_near(self, ours, peers, bound):
-        self.assertEqual(set(ours), set(peers))
-        worst = max(abs(ours[key] - peers[key]) / peers[key] for key in peers)
-        print(f"--- {len(ours)} losses of {list(peers.values())}, at most {worst:.1e} apart", flush=True)
-        self.assertLess(worst, bound)
 
     def test_a_tensor_group_comes_to_the_losses_of_one_gpu(self):
         together = {"clip-norm": 1, "accumulate": 2}

@@ -189,8 +189,10 @@ std::optional<Error> NcclCommunicator::lost_rank(Shared& shared, Communicator& h
   return Error{.kind = ErrorKind::lost, .what = "the launcher has lost a rank"};
 }
 
-// What was asked is done when this returns, or nobody waits for it any more.
+// What was asked is done when this returns, or nobody waits for it any more. NCCL may notice first that a
+// peer is gone, and cannot name it.
 Result<void> NcclCommunicator::complete(Result<void> asked) {
+  if (!asked && groups_open_ == 0) return give_up_for(std::move(asked).error());
   if (waits_ == Waits::in_call || !asked) return asked;
   for (;;) {
     const auto progress = nccl().progress(comm_);
@@ -206,7 +208,7 @@ Result<void> NcclCommunicator::check() {
   if (Clock::now() - checked_ < kBetweenChecks) return {};
   checked_ = Clock::now();
   if (auto error = lost_rank(*shared_, *hosts_)) return give_up(std::move(*error));
-  if (auto well = nccl().check(comm_); !well) return give_up(std::move(well).error());
+  if (auto well = nccl().check(comm_); !well) return give_up_for(std::move(well).error());
   return {};
 }
 
@@ -214,7 +216,7 @@ Result<void> NcclCommunicator::give_up_for(Error found) {
   TRY(state());
   for (const auto end = Clock::now() + kUntilNamed; Clock::now() < end;
        std::this_thread::sleep_for(kBetweenChecks))
-    if (auto error = gone_peer()) return give_up(std::move(*error));
+    if (auto error = lost_rank(*shared_, *hosts_)) return give_up(std::move(*error));
   return give_up(std::move(found));
 }
 

@@ -64,7 +64,10 @@ class NcclCommunicator {
   template <class Calls>
   Result<void> together(const Calls& calls) {
     TRY(state());
-    return complete(nccl().together(calls));
+    ++groups_open_;
+    Result<void> done = nccl().together(calls);
+    --groups_open_;
+    return complete(std::move(done));
   }
 
   /// The process group of the ranks that give the same color, in the order of their keys, as
@@ -100,7 +103,6 @@ class NcclCommunicator {
   static std::optional<Error> lost_rank(Shared& shared, Communicator& hosts);
   static Result<NcclLibrary::Comm> connect_watched(Shared& shared, const NcclId& id, Communicator& group);
   Result<void> complete(Result<void> asked);
-  std::optional<Error> gone_peer() { return gone_peer(*shared_); }
   static std::optional<Error> gone_peer(Shared& shared);
   Result<void> give_up(Error error);
 
@@ -110,6 +112,7 @@ class NcclCommunicator {
   std::unique_ptr<Communicator> group_;  // hosts_, where split() has made it
   Waits waits_;
   int rank_, size_;
+  int groups_open_ = 0;  // by together()
   std::chrono::steady_clock::time_point checked_;
   std::optional<Error> failure_;
   std::thread ending_;

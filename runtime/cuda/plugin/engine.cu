@@ -21,10 +21,9 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   make_exempt();
   make_slices(plan);
   common_.make(device_, plan);
-  make_tensors(plan);
   make_rows();
-  check(cudaDeviceSynchronize(), "clearing memory");
-  make_operators(plan);
+  make_partial(plan);
+  make_places(plan);
   for (Stream* stream : {&device_.main, &device_.side}) {
     stream->workspace = device_.memory.device(stream->workspace_bytes, "workspace of convolutions");
     stream->planes = device_.memory.device(stream->plane_bytes, "the planes of volumes");
@@ -42,7 +41,7 @@ Engine::~Engine() {
   }
   cudaDeviceSynchronize();
   forget_programs();
-  operators_.clear();
+  operators_.clear(), places_.clear();
   device_.algorithms.clear();
   for (const cudaEvent_t event : {device_.forked, device_.joined, device_.term, device_.group_done, staged_,
                                   taken_, final_, summed_, begun_, backward_done_, all_summed_})
@@ -102,7 +101,6 @@ void Engine::make_arenas() {
   device_.parameters = slices, device_.tensor_count = tensors;
   device_.tensor_sums = memory.device(tensors * kTensorSplits * 2 * sizeof(double), "sums over parameters");
   if (device_.half()) device_.copies = static_cast<Bf16*>(memory.device(bytes / 2, "bf16 parameters"));
-  device_.keys = static_cast<std::uint64_t*>(memory.device(plan_.rng_keys * sizeof(std::uint64_t), "keys"));
   device_.result = static_cast<double*>(memory.device(kResults * sizeof(double), "results"));
   host_gradients_ = static_cast<float*>(memory.pinned(bytes));
   host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.rng_keys * sizeof(std::uint64_t)));
@@ -131,16 +129,22 @@ void Engine::make_exempt() {
   device_.exempt = static_cast<const std::uint8_t*>(there);
 }
 
-// On the device twice: one batch is computed while the next arrives.
-void Engine::make_rows() {
+// Of each place, with the keys by which its batch draws.
+void Engine::make_input() {
   Memory& memory = device_.memory;
   void* const rows = memory.device(row_bytes(), "the batch");
   if (plan_.pixel_scale == nullptr)
     device_.input.numbers = static_cast<const float*>(rows);
   else
     device_.input.bytes = static_cast<const std::uint8_t*>(rows);
-  for (std::int64_t i = 0; plan_.pixel_scale != nullptr && i < plan_.nodes[0].channels; ++i)
+  for (std::int64_t i = 0; plan_.pixel_scale != nullptr && i < nodes_[0].channels; ++i)
     device_.input.scale[i] = plan_.pixel_scale[i], device_.input.shift[i] = plan_.pixel_shift[i];
+  device_.keys = static_cast<std::uint64_t*>(memory.device(plan_.rng_keys * sizeof(std::uint64_t), "keys"));
+}
+
+// On the device twice: one batch is computed while the next arrives.
+void Engine::make_rows() {
+  Memory& memory = device_.memory;
   staged_rows_ = memory.device(row_bytes(), "the next batch");
   host_rows_ = memory.pinned(row_bytes());
   device_.labels = static_cast<std::int32_t*>(memory.device(label_bytes(), "labels"));
@@ -159,6 +163,7 @@ void Engine::make_rows() {
 
 // Whether an operator reads the image as a tensor of the plan, not as the host left it. Tokens are read so.
 bool Engine::image_is_wanted(const DlrunCudaPlan& plan) const {
+  if (has_stage_before()) return true;
   if (settings_of<op::Input>(plan.nodes[0]).kind == runtime::SampleKind::tokens) return false;
   for (std::size_t index = 1; index < plan.count; ++index)
     for (std::size_t i = 0; i < plan.nodes[index].input_count; ++i)
@@ -174,6 +179,10 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
   const std::vector<Lifetime> again = restored_lifetimes(plan, device_.size());
   lifetimes.insert(lifetimes.end(), gradients.begin(), gradients.end());
   lifetimes.insert(lifetimes.end(), again.begin(), again.end());
+  const std::size_t outgoing = has_stage_before() ? holders[0] : plan.count;
+  if (has_stage_before()) lifetimes[plan.count + outgoing].bytes = 0;
+  if (has_stage_before() && outgoing_ == nullptr)
+    outgoing_ = device_.memory.device(gradients[outgoing].bytes, "the gradient for the stage before");
   const runtime::Packing packing = runtime::pack(lifetimes, kPackingAlignment);
   auto* const start =
       static_cast<char*>(device_.memory.device(packing.bytes, "activations and their gradients"));
@@ -187,21 +196,25 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     tensor.value = (node.facts & DLRUN_CUDA_IN_PLACE) != 0 ? device_.tensors[node.inputs[0]].value
                                                            : start + packing.offsets[index];
     if (node.needs_gradient != 0 && gradients[holders[index]].bytes != 0)
-      tensor.gradient = start + packing.offsets[plan.count + holders[index]];
+      tensor.gradient =
+          holders[index] == outgoing ? outgoing_ : start + packing.offsets[plan.count + holders[index]];
     if (again[index].bytes != 0) tensor.again = start + packing.offsets[2 * plan.count + index];
     device_.tensors.push_back(tensor);
   }
 }
 
 void Engine::make_operators(const DlrunCudaPlan& plan) {
+  for (std::size_t index = 0; index < plan.count; ++index)
+    operators_.push_back(make_operator(device_, plan, index));
+}
+
+void Engine::make_partial(const DlrunCudaPlan& plan) {
   std::int64_t widest = 0;
   for (std::size_t index = 0; index < plan.count; ++index)
     if (plan.nodes[index].bias != DLRUN_CUDA_NOWHERE && plan.nodes[index].channels > widest)
       widest = plan.nodes[index].channels;
   device_.partial = static_cast<float*>(device_.memory.device(
       static_cast<std::size_t>(kBiasSplits * widest) * sizeof(float), "sums of biases' gradients"));
-  for (std::size_t index = 0; index < plan.count; ++index)
-    operators_.push_back(make_operator(device_, plan, index));
 }
 
 // Where gradients have been summed on the device, they stay there, also while a rank is timed alone.
@@ -214,11 +227,15 @@ void Engine::connect(const DlrunCudaPeers& peers) {
   forget_programs();
 }
 
+void Engine::forget(Program& program) {
+  if (program.graph != nullptr) cudaGraphExecDestroy(program.graph);
+  program = {};
+}
+
 void Engine::forget_programs() {
-  for (Program& program : programs_) {
-    if (program.graph != nullptr) cudaGraphExecDestroy(program.graph);
-    program = {};
-  }
+  for (Program& program : programs_) forget(program);
+  for (Place& place : places_)
+    for (Program& program : place.halves) forget(program);
 }
 
 }  // namespace dlrun::cuda

@@ -1,6 +1,7 @@
 // An engine on one device: arenas, tensors and operators of one plan, and the order of a step. A step runs
 // once plainly and is then captured in one CUDA graph: forward, backward, sums over the ranks and results.
-// Rows go to the device on a stream of their own, beside the step before. Called from one thread.
+// Rows go to the device on a stream of their own, beside the step before. A stage of a pipeline takes a step
+// in halves, with a graph for each half and place. Called from one thread.
 #pragma once
 
 #include "runtime/cuda/plugin/clip.hpp"
@@ -31,6 +32,7 @@ class Engine {
 
   void stage();
   void begin(DlrunCudaWork work, DlrunCudaStatistics statistics, const std::uint64_t* keys);
+  void begin_half(DlrunCudaHalf half, std::size_t place, const std::uint64_t* keys);
   DlrunCudaResult end();
   void apply(const float* factors, float kept, float scale, float clip);
   void swap_averages();
@@ -46,17 +48,33 @@ class Engine {
     cudaGraphExec_t graph = nullptr;
     bool warm = false;
   };
+  // What a batch needs of the device until its backward is done, with the operators that keep more of it. A
+  // whole model has one such place; a stage of a pipeline has one for each batch that is under way in it.
+  struct Place {
+    std::vector<Tensor> tensors;
+    std::map<std::size_t, const ColumnSums*> bias_sums;
+    Rows input;
+    std::uint64_t* keys = nullptr;
+    std::vector<OperatorPtr> operators;
+    std::vector<bool> written;  // of the tensors' gradients, once the forward pass is done
+    Program halves[3];          // by DlrunCudaHalf
+  };
 
   void make_streams();
   void make_arenas();
   void make_exempt();
   void make_rows();
+  void make_input();
+  void make_places(const DlrunCudaPlan& plan);
   void make_slices(const DlrunCudaPlan& plan);
   void make_tensors(const DlrunCudaPlan& plan);
+  void make_partial(const DlrunCudaPlan& plan);
   void make_operators(const DlrunCudaPlan& plan);
   bool image_is_wanted(const DlrunCudaPlan& plan) const;
 
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+  bool has_stage_before() const;
+  bool has_stage_behind() const;
   std::size_t row_bytes() const;
   std::size_t label_bytes() const;
   std::size_t mixed_bytes() const { return static_cast<std::size_t>(plan_.batch) * 2 * sizeof(float); }
@@ -69,6 +87,22 @@ class Engine {
   void send_facts();
   void refresh_copies();
   void compute(DlrunCudaWork work);
+  void pass_forward(Mode mode);
+  void pass_back(DlrunCudaWork work);
+  void send_gradients_home(DlrunCudaWork work);
+  template <class Issue>
+  void run(Program& program, const Issue& issue);
+  // Of a stage of a pipeline.
+  void take_place(std::size_t place);
+  void swap_with(Place& place);
+  void begin_forward(const std::uint64_t* keys);
+  void begin_backward(DlrunCudaWork work, Program& program);
+  void receive_values();
+  void send_values();
+  void receive_gradients();
+  void send_gradients();
+  bool sends_beside_sums(DlrunCudaWork work) const;
+  void forget(Program& program);
   void forget_programs();
   void go_back(std::size_t node);
   bool sums_over_ranks() const { return peers_.sum != nullptr || peers_.scatter != nullptr; }
@@ -77,7 +111,7 @@ class Engine {
   void join_sums();
   void divide_norm();
   void limit_norm(float scale, float limit);
-  void add_norms(decltype(DlrunCudaPeers::exchange) exchange, std::size_t ranks);
+  void add_norms(decltype(DlrunCudaPeers::exchange) exchange, void* context, std::size_t ranks);
   void gather_values();
   void mark(cudaEvent_t event);
   void issue(DlrunCudaWork work);
@@ -94,6 +128,10 @@ class Engine {
   int number_;
   Device device_;
   std::vector<OperatorPtr> operators_;
+  std::vector<Place> places_;  // but for the one in use, which is in device_ and operators_
+  std::size_t place_ = 0;      // in use
+  // The gradient for the stage before, of all places: the next values may come before it has gone.
+  void* outgoing_ = nullptr;
   void *host_rows_ = nullptr, *staged_rows_ = nullptr;
   std::int32_t *host_labels_ = nullptr, *staged_labels_ = nullptr;
   std::int32_t *host_mixed_ = nullptr, *staged_mixed_ = nullptr;  // where the plan mixes
@@ -118,5 +156,16 @@ class Engine {
   bool timed_ = false;         // the step under way has marked its times
   bool awaits_peers_ = false;  // other ranks were asked for something behind the last wait
 };
+
+// The first time plainly, so that libraries load what they need; from the second on as a graph.
+template <class Issue>
+void Engine::run(Program& program, const Issue& issue) {
+  if (program.warm && program.graph == nullptr) program.graph = captured(device_.stream, issue);
+  if (program.warm)
+    check(cudaGraphLaunch(program.graph, device_.stream), "a step");
+  else
+    issue();
+  program.warm = true;
+}
 
 }  // namespace dlrun::cuda

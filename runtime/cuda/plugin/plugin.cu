@@ -74,6 +74,9 @@ int stage(void* engine) {
 int begin(void* engine, DlrunCudaWork work, DlrunCudaStatistics statistics, const std::uint64_t* keys) {
   return guarded([&] { of(engine).begin(work, statistics, keys); });
 }
+int begin_half(void* engine, DlrunCudaHalf half, std::size_t place, const std::uint64_t* keys) {
+  return guarded([&] { of(engine).begin_half(half, place, keys); });
+}
 int end(void* engine, DlrunCudaResult* result) {
   return guarded([&] { *result = of(engine).end(); });
 }
@@ -128,6 +131,7 @@ extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cu
                                      c::memory_bytes,
                                      c::stage,
                                      c::begin,
+                                     c::begin_half,
                                      c::end,
                                      c::apply,
                                      c::swap_averages,

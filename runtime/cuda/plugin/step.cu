@@ -23,14 +23,22 @@ void keep_gradients(const float* gradients, float* kept, std::size_t length, cud
 
 }  // namespace
 
+// A stage that is not the first reads no rows.
 std::size_t Engine::row_bytes() const {
+  if (has_stage_before()) return 0;
   const std::size_t one = plan_.pixel_scale == nullptr ? sizeof(float) : 1;
-  return static_cast<std::size_t>(device_.tensors[0].elements) * one;
+  const DlrunCudaNode& rows = nodes_[0];
+  return static_cast<std::size_t>(plan_.batch * rows.channels * rows.height * rows.width) * one;
 }
 
 std::size_t Engine::label_bytes() const {
-  const bool per_position = settings_of<op::Input>(nodes_[0]).kind == runtime::SampleKind::tokens;
-  const std::int64_t labels = plan_.batch * (per_position ? nodes_[0].height : 1);
+  std::int64_t labels = plan_.batch;
+  if (has_stage_before()) {
+    const op::StageInput border = settings_of<op::StageInput>(nodes_[0]);
+    if (border.kind == runtime::SampleKind::tokens) labels *= border.rows.positions();
+  } else if (settings_of<op::Input>(nodes_[0]).kind == runtime::SampleKind::tokens) {
+    labels *= nodes_[0].height;
+  }
   return static_cast<std::size_t>(labels) * sizeof(std::int32_t);
 }
 
@@ -109,7 +117,7 @@ void Engine::send_buckets(std::size_t node) {
     const std::size_t end = bucket.offset + bucket.length;
     const std::size_t length = (end < gradient_count() ? end : gradient_count()) - bucket.offset;
     if (adds_kept()) add_kept(device_.gradients + bucket.offset, kept_ + bucket.offset, length, sums_);
-    if (length > 0) sum_bucket(which, length);
+    if (length > 0 && bucket.waits == 0) sum_bucket(which, length);
     summing_ = true;
   }
 }
@@ -139,15 +147,25 @@ void Engine::go_back(std::size_t node) {
 }
 
 void Engine::compute(DlrunCudaWork work) {
-  const Mode mode = work == DLRUN_CUDA_EVALUATE ? Mode::evaluate : Mode::train;
+  pass_forward(work == DLRUN_CUDA_EVALUATE ? Mode::evaluate : Mode::train);
+  if (work != DLRUN_CUDA_EVALUATE) pass_back(work);
+}
+
+void Engine::pass_forward(Mode mode) {
   for (Tensor& tensor : device_.tensors) tensor.begin_pass();
   check(cudaMemsetAsync(device_.result, 0, kResults * sizeof(double), device_.stream), "clearing results");
   for (const OperatorPtr& made : operators_) made->forward(device_, mode);
-  for (std::size_t node = operators_.size(); mode == Mode::train && node-- > 0;) {
+  join_side(device_);
+}
+
+// Gradients of buckets that wait are summed over the ranks later.
+void Engine::pass_back(DlrunCudaWork work) {
+  for (std::size_t node = operators_.size(); node-- > 0;) {
     go_back(node);
     if (work == DLRUN_CUDA_TRAIN) send_buckets(node);
   }
   join_side(device_);
+  if (sends_beside_sums(work)) send_gradients();
   const bool sums = work == DLRUN_CUDA_TRAIN && sums_over_ranks();
   if (sums) mark(backward_done_);
   join_sums();
@@ -183,30 +201,29 @@ void Engine::refresh_copies() {
   stale_ = false;
 }
 
-void Engine::issue(DlrunCudaWork work) {
-  send_facts();
-  compute(work);
-  copy(host_result_, device_.result, kResults * sizeof(double), cudaMemcpyDeviceToHost);
+void Engine::send_gradients_home(DlrunCudaWork work) {
   if (work == DLRUN_CUDA_TRAIN && plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
     copy(host_gradients_, device_.gradients, gradient_count() * sizeof(float), cudaMemcpyDeviceToHost);
 }
 
-// The first time plainly, so that libraries load what they need; from the second on as a graph.
+void Engine::issue(DlrunCudaWork work) {
+  send_facts();
+  compute(work);
+  copy(host_result_, device_.result, kResults * sizeof(double), cudaMemcpyDeviceToHost);
+  send_gradients_home(work);
+}
+
 void Engine::begin(DlrunCudaWork work, DlrunCudaStatistics statistics, const std::uint64_t* keys) {
   use();
+  take_place(0);
   keep_facts(statistics, keys);
   take_rows();
   refresh_copies();
+  receive_values();
   timed_ = work == DLRUN_CUDA_TRAIN && sums_over_ranks();
   if (timed_) check(cudaEventRecord(begun_, device_.stream), "timing a step");
-  Program& program = programs_[work];
-  if (program.warm && program.graph == nullptr)
-    program.graph = captured(device_.stream, [&] { issue(work); });
-  if (program.warm)
-    check(cudaGraphLaunch(program.graph, device_.stream), "a step");
-  else
-    issue(work);
-  program.warm = true;
+  run(programs_[work], [&] { issue(work); });
+  send_values();
   if (work == DLRUN_CUDA_ACCUMULATE && peers_.keep != nullptr)
     told(peers_.keep(peers_.context, device_.gradients, gradient_count(), device_.stream),
          "keeping the gradients of a shard");

@@ -25,6 +25,23 @@ void divide(float* numbers, std::size_t count, float by, cudaStream_t stream) {
   for_each(stream, static_cast<std::int64_t>(count), [=] __device__(std::int64_t i) { numbers[i] /= by; });
 }
 
+// The parts of the slice between the copies, which lie in it in any order.
+void count_in_norm(const DlrunCudaPlan& plan, const DlrunCudaOwned& own, std::vector<NormSlice>& to) {
+  std::size_t begin = own.offset;
+  const std::size_t end = own.offset + own.length;
+  while (begin < end) {
+    std::size_t next = end, behind = end;  // the next copy
+    for (std::size_t index = 0; index < plan.parameter_count; ++index) {
+      const DlrunCudaTensor& tensor = plan.parameters[index];
+      const std::size_t tensor_end = tensor.offset + tensor.length;
+      if (tensor.is_copy == 0 || tensor_end <= begin || tensor.offset >= next) continue;
+      next = tensor.offset < begin ? begin : tensor.offset, behind = tensor_end;
+    }
+    if (next > begin) to.push_back({begin, next - begin, 1});
+    begin = behind;
+  }
+}
+
 // As long as it lives, the arenas of the device begin with that slice of them.
 class Within {
  public:
@@ -60,22 +77,23 @@ class Within {
 
 }  // namespace
 
-// All of the gradients, or what of each bucket is this rank's.
+// All of the gradients, or what of each bucket is this rank's. What another stage has, too, counts there in
+// the norm.
 void Engine::make_slices(const DlrunCudaPlan& plan) {
+  bool has_copies = false;
   for (std::size_t index = 0; index < plan.parameter_count; ++index) {
     const DlrunCudaTensor& tensor = plan.parameters[index];
-    if (tensor.own_begin == tensor.own_end) continue;
+    has_copies = has_copies || tensor.is_copy != 0;
+    if (tensor.is_copy != 0 || tensor.own_begin == tensor.own_end) continue;
     (tensor.share == DLRUN_CUDA_PART ? parts_ : commons_)
         .push_back({tensor.offset + tensor.own_begin, tensor.own_end - tensor.own_begin, 1});
   }
-  if (plan.owned == nullptr) return slices_.push_back({0, gradient_count(), 0});
+  if (plan.owned == nullptr) slices_.push_back({0, gradient_count(), 0});
+  for (std::size_t bucket = 0; plan.owned != nullptr && bucket < plan.bucket_count; ++bucket)
+    if (plan.owned[bucket].length > 0) slices_.push_back(plan.owned[bucket]);
+  if (plan.owned == nullptr && !has_copies) return;
   std::vector<NormSlice> squared;
-  for (std::size_t bucket = 0; bucket < plan.bucket_count; ++bucket) {
-    const DlrunCudaOwned& own = plan.owned[bucket];
-    if (own.length == 0) continue;
-    slices_.push_back(own);
-    squared.push_back({own.offset, own.length, 1});
-  }
+  for (const DlrunCudaOwned& own : slices_) count_in_norm(plan, own, squared);
   norm_.set_slices(device_, squared);
 }
 
@@ -90,14 +108,17 @@ void Engine::divide_norm() {
 
 void Engine::limit_norm(float scale, float limit) {
   norm_.sum_squares(device_, gradient_count());
-  if (peers_.exchange != nullptr) add_norms(peers_.exchange, peers_.ranks);
-  if (peers_.tensor_exchange != nullptr) add_norms(peers_.tensor_exchange, peers_.tensor_ranks);
+  if (peers_.exchange != nullptr) add_norms(peers_.exchange, peers_.context, peers_.ranks);
+  if (peers_.tensor_exchange != nullptr)
+    add_norms(peers_.tensor_exchange, peers_.context, peers_.tensor_ranks);
+  if (peers_.stage.exchange != nullptr)
+    add_norms(peers_.stage.exchange, peers_.stage.context, peers_.stage.stages);
   norm_.find_clip(device_, scale, limit);
 }
 
-void Engine::add_norms(decltype(DlrunCudaPeers::exchange) exchange, std::size_t ranks) {
+void Engine::add_norms(decltype(DlrunCudaPeers::exchange) exchange, void* context, std::size_t ranks) {
   double* const all = norm_.all(device_, ranks);
-  told(exchange(peers_.context, norm_.own(), all, sizeof(double), device_.stream), "the gradients' norm");
+  told(exchange(context, norm_.own(), all, sizeof(double), device_.stream), "the gradients' norm");
   norm_.add_up(device_, ranks);
   awaits_peers_ = true;
 }

@@ -80,6 +80,7 @@ TEST_CASE("a stage keeps the values of at most as many micro-batches as there ar
     for (int stage = 0; stage < stages; ++stage) {
       std::set<std::size_t> kept;
       int under_way = 0;
+      CHECK(places_of({stage, stages}, batches) == std::min(stages - stage, batches));
       const std::vector<PipelineStep> steps = one_forward_one_backward({stage, stages}, batches);
       for (std::size_t i = 0; i < steps.size(); ++i) {
         const PipelineStep& step = steps[i];
@@ -90,7 +91,7 @@ TEST_CASE("a stage keeps the values of at most as many micro-batches as there ar
             CHECK(steps[i + 1] == PipelineStep{Pass::backward, step.micro_batch, {}});
           continue;
         }
-        CHECK(*step.place < static_cast<std::size_t>(stages - stage));
+        CHECK(*step.place < static_cast<std::size_t>(places_of({stage, stages}, batches)));
         if (step.pass == Pass::forward)
           CHECK(kept.insert(*step.place).second);
         else

@@ -382,8 +382,21 @@ TEST_CASE("the optimizer's state is on all ranks, or in parts where the rest of 
   on_gpus(sharded + "  shards: 4\n", {}, "train.optimizer.state is sharded and train.shards is set");
   on_gpus("  shards: 4\n", first_of(2, 1), "parallel.tensor is above 1 and train.shards is set");
   on_gpus(sharded, first_of(2, 1, SequenceParallel::on), "no error");
-  on_gpus("", first_of(1, 2), "parallel.pipeline is above 1, which is not supported on GPUs so far");
   on_gpus(sharded + "  shards: 4\n", first_of(2, 1), "train.optimizer.state is sharded and train.shards is");
+  on_gpus("", first_of(1, 2), "no error");
+  on_gpus(sharded, first_of(1, 2), "no error");
+  on_gpus("", first_of(2, 2), "no error");
+  on_gpus(
+      "", first_of(2, 2, SequenceParallel::on),
+      "parallel.pipeline is above 1 and parallel.sequence is on, which is not supported together on GPUs");
+  on_gpus(sharded, first_of(2, 2),
+          "parallel.pipeline and parallel.tensor are above 1 and train.optimizer.state is sharded, which");
+  on_gpus("  optimizer: {name: lamb}\n", first_of(1, 2), "no error");
+  on_gpus("  optimizer: {name: lamb}\n", first_of(2, 2),
+          "parallel.tensor is above 1 and train.optimizer is lamb");
+  on_gpus("  shards: 4\n", first_of(1, 2), "sums of shards have no pipelines so far");
+  on_gpus("  allreduce: {dtype: bf16}\n", first_of(1, 2),
+          "parallel.pipeline is above 1 and train.allreduce.dtype is bf16, which is not supported");
   on_gpus("  shards: 4\n", {}, "no error");
   on_gpus("  optimizer: {name: lamb, state: sharded}\n", {}, "and train.optimizer is lamb");
   on_gpus(sharded + "  allreduce: {dtype: bf16}\n", {},
