@@ -1,9 +1,9 @@
 #!/bin/sh
-# carry.sh DIR [BUILD [train|bench]]: copies what was built into DIR so that it runs on a machine with another Linux: bin, lib and
+# carry.sh DIR [BUILD [train|bench|tests]]: copies what was built into DIR so that it runs on a machine with another Linux: bin, lib and
 # share/dlrun without links, stripped, and beside them in libs/ the shared libraries that such a machine may lack. The programs
 # find these by a run path of their own (patchelf), so that ranks do not inherit it. With `train` the training runtime, too, which
-# is nine tenths of it; with `bench` also what tests/bench/gpu_* run. Then, there: DLRUN_BIN=DIR/bin
-# tests/gpu/frameworks_test.py, or tests/bench/gpu_scaling --build DIR
+# is nine tenths of it; with `bench` also what tests/bench/gpu_* run; with `tests` also the tests and benchmarks themselves. Then, there:
+# DLRUN_BIN=DIR/bin tests/gpu/frameworks_test.py, or tests/bench/gpu_scaling --build DIR, or DIR/tests/gpu/all.py
 set -eu
 [ $# -ge 1 ] || { echo "usage: $0 DIR [BUILD [train|bench]]" >&2; exit 64; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -16,9 +16,16 @@ cp "$build/bin/dlrun" "$build/bin/dlrun-agent" "$out/bin/"
 cp -rL "$build/lib" "$out/"
 case ${3:-} in
   train) cp "$build/bin/dlrun-train" "$out/bin/" ;;
+  tests)
+    for program in dlrun-train dlrun-gpu-bench dlrun-engine-bench test-cuda test-products transformer-values; do
+      cp "$(find "$build" -name "$program" -type f | head -n 1)" "$out/bin/"
+    done
+    mkdir -p "$out/tests"
+    cp -r "$here/tests/gpu" "$here/tests/bench" "$out/tests/"
+    ;;
   bench) cp "$build/bin/dlrun-train" "$build/bin/dlrun-gpu-bench" "$build/bin/dlrun-engine-bench" "$out/bin/" ;;
   '') rm -f "$out"/lib/dlrun/libdlrun-cuda* "$out"/lib/dlrun/libdlrun-mpi-* ;;
-  *) echo "$0: error: unknown argument '$3'; expected train or bench" >&2; exit 64 ;;
+  *) echo "$0: error: unknown argument '$3'; expected train, bench or tests" >&2; exit 64 ;;
 esac
 mkdir -p "$out/share"
 cp -rL "$build/share/dlrun" "$out/share/"
