@@ -41,3 +41,10 @@ class Divided(trainings.Trainings):
         worst = max(abs(ours[key] - peers[key]) / peers[key] for key in peers)
         print(f"--- {len(ours)} losses of {list(peers.values())}, at most {worst:.1e} apart", flush=True)
         self.assertLess(worst, bound)
+
+    def assert_evaluates_on_a_cpu(self):
+        """To the validation loss that was told last."""
+        done = subprocess.run([trainings.TRAIN, "--evaluate", self.data / "tokens", "--checkpoint", self.folder / "ckpt"], check=True,
+                              text=True, stdout=subprocess.PIPE)
+        told = [line["validation_loss"] for line in self.metrics() if "validation_loss" in line][-1]
+        self.assertAlmostEqual(json.loads(done.stdout)["loss"], told, 3)

@@ -8,41 +8,20 @@
 #include "runtime/cuda/lowering.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/models/models.hpp"
+#include "tests/unit/graph/gpu_plan.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
 using cuda::gradient_holders, cuda::gradient_lifetimes, cuda::kPackingAlignment, cuda::value_lifetimes;
+using test::clashes, test::plan_of;
 
 namespace {
-
-DlrunCudaPlan plan_of(const CudaPlan& flat, std::int64_t batch) {
-  DlrunCudaPlan plan{};
-  plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = batch;
-  return plan;
-}
 
 CudaPlan in_bf16(const char* model, const InputShape& shape) {
   return lower(fuse(build_model(model, shape).value()), {.precision = Precision::bf16}).value();
 }
 CudaPlan flat_resnet50() {
   return in_bf16("resnet50", {3, 224, 224, 1000});
-}
-
-std::size_t clashes(const CudaPlan& flat) {
-  const DlrunCudaPlan plan = plan_of(flat, 8);
-  std::vector<Lifetime> all = value_lifetimes(plan, 2);
-  const std::vector<Lifetime> gradients = gradient_lifetimes(plan, 2);
-  all.insert(all.end(), gradients.begin(), gradients.end());
-  const Packing placed = pack(all, kPackingAlignment);
-  std::size_t found = 0;
-  for (std::size_t a = 0; a < all.size(); ++a)
-    for (std::size_t b = a + 1; b < all.size(); ++b) {
-      const bool in_time = all[a].first <= all[b].last && all[b].first <= all[a].last;
-      const bool in_memory = placed.offsets[a] < placed.offsets[b] + all[b].bytes &&
-                             placed.offsets[b] < placed.offsets[a] + all[a].bytes;
-      if (all[a].bytes != 0 && all[b].bytes != 0 && in_time && in_memory) ++found;
-    }
-  return found;
 }
 
 }  // namespace

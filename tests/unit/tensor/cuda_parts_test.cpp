@@ -16,6 +16,8 @@
 #include "runtime/graph/split.hpp"
 #include "runtime/models/models.hpp"
 #include "tensor_models.hpp"
+#include "tests/unit/graph/gpu_plan.hpp"
+#include "tests/unit/tensor/same_state.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -30,12 +32,6 @@ CudaPlan part_of(const Graph& whole, const TensorRank& rank, const EngineOptions
 }
 CudaPlan part_of(const Graph& whole, int part, int parts, const EngineOptions& options = {}) {
   return part_of(whole, TensorRank{part, parts}, options);
-}
-
-DlrunCudaPlan of_nodes(const CudaPlan& flat, std::int64_t batch) {
-  DlrunCudaPlan plan{};
-  plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = batch;
-  return plan;
 }
 
 std::size_t only(const CudaPlan& flat, std::string_view kind) {
@@ -58,22 +54,10 @@ TEST_CASE("a rank's GPU has the part of the state that its CPU would have, with 
     for (const int part : {0, 1}) {
       const auto cpu = compile(split_graph(whole, {part, 2}).value(), options).value();
       const CudaPlan flat = part_of(whole, part, 2, options);
-      const StateLayout& layout = flat.layout;
-      REQUIRE(layout.tensors().size() == cpu->tensors().size());
-      for (std::size_t i = 0; i < layout.tensors().size(); ++i) {
-        const TensorInfo& info = layout.tensors()[i];
-        CAPTURE(info.name);
-        CHECK(info.name == cpu->tensors()[i].name);
-        CHECK(info.shape == cpu->tensors()[i].shape);
-        CHECK(info.held == cpu->tensors()[i].held);
-        CHECK(info.held_by == cpu->tensors()[i].held_by);
-        const DeviceOrder& order = flat.orders[layout.place(i).owner];
-        CHECK(order.filters * order.channels * order.pixels == info.elements());
-        if (info.role == TensorInfo::Role::momentum) continue;
-        std::vector<float> ours(info.elements()), theirs(ours.size());
-        layout.first_values(i, options.seed, ours);
-        REQUIRE(cpu->read_tensor(i, theirs));
-        CHECK(ours == theirs);
+      check_same_state(flat.layout, *cpu, options.seed);
+      for (std::size_t i = 0; i < flat.layout.tensors().size(); ++i) {
+        const DeviceOrder& order = flat.orders[flat.layout.place(i).owner];
+        CHECK(order.filters * order.channels * order.pixels == flat.layout.tensors()[i].elements());
       }
     }
 }
@@ -125,7 +109,7 @@ TEST_CASE("parameters that a group divides are told from those that all of its r
 
 TEST_CASE("sums over a group need no memory of their own, and gradients pass them on their way") {
   const CudaPlan flat = part_of(gpt_like(), 0, 2, {.precision = Precision::bf16});
-  const DlrunCudaPlan plan = of_nodes(flat, 4);
+  const DlrunCudaPlan plan = plan_of(flat, 4);
   const auto values = cuda::value_lifetimes(plan, 2), gradients = cuda::gradient_lifetimes(plan, 2);
   const auto holders = cuda::gradient_holders(plan);
   int sums = 0, copies = 0;
@@ -201,7 +185,7 @@ struct Memory {
   std::size_t bytes;
 };
 Memory memory_of(const CudaPlan& flat, std::int64_t batch) {
-  const DlrunCudaPlan plan = of_nodes(flat, batch);
+  const DlrunCudaPlan plan = plan_of(flat, batch);
   Memory out{cuda::value_lifetimes(plan, 2), 0};
   for (const auto& more : {cuda::gradient_lifetimes(plan, 2), cuda::restored_lifetimes(plan, 2)})
     out.all.insert(out.all.end(), more.begin(), more.end());
@@ -226,7 +210,7 @@ TEST_CASE("gathered positions are there for their layers, and until the way back
     }
     ++again;
     REQUIRE(is(node, "tensor_gather"));
-    const std::size_t reader = cuda::last_reader(of_nodes(flat, 4), index);
+    const std::size_t reader = cuda::last_reader(plan_of(flat, 4), index);
     CHECK(value.last == reader);
     CHECK(restored.bytes == value.bytes);
     CHECK(restored.first == backward_of(reader));
@@ -239,7 +223,7 @@ TEST_CASE("gathered positions are there for their layers, and until the way back
 
 TEST_CASE("one gradient goes down the trunk of a model whose ranks have slices") {
   const CudaPlan flat = part_of(gpt_like(), TensorRank{0, 2, kOn}, {.precision = Precision::bf16});
-  const auto holders = cuda::gradient_holders(of_nodes(flat, 4));
+  const auto holders = cuda::gradient_holders(plan_of(flat, 4));
   int adds = 0;
   for (std::size_t index = 0; index < flat.nodes.size(); ++index) {
     if (!is(flat.nodes[index], "add")) continue;

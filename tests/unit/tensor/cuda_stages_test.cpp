@@ -13,6 +13,8 @@
 #include "runtime/models/models.hpp"
 #include "runtime/train/pipeline_links.hpp"
 #include "tensor_models.hpp"
+#include "tests/unit/graph/gpu_plan.hpp"
+#include "tests/unit/tensor/same_state.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -22,30 +24,6 @@ namespace {
 
 CudaPlan stage_of(const Graph& whole, const StageRank& rank, const EngineOptions& options = {}) {
   return lower(fuse(cut_graph(whole, rank).value()), options).value();
-}
-
-DlrunCudaPlan plan_of(const CudaPlan& flat, std::int64_t batch) {
-  DlrunCudaPlan plan{};
-  plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = batch;
-  return plan;
-}
-
-// Values and gradients that share memory while both are needed.
-std::size_t clashes(const CudaPlan& flat) {
-  const DlrunCudaPlan plan = plan_of(flat, 4);
-  std::vector<Lifetime> all = cuda::value_lifetimes(plan, 2);
-  const std::vector<Lifetime> gradients = cuda::gradient_lifetimes(plan, 2);
-  all.insert(all.end(), gradients.begin(), gradients.end());
-  const Packing placed = pack(all, cuda::kPackingAlignment);
-  std::size_t found = 0;
-  for (std::size_t a = 0; a < all.size(); ++a)
-    for (std::size_t b = a + 1; b < all.size(); ++b) {
-      const bool in_time = all[a].first <= all[b].last && all[b].first <= all[a].last;
-      const bool in_memory = placed.offsets[a] < placed.offsets[b] + all[b].bytes &&
-                             placed.offsets[b] < placed.offsets[a] + all[a].bytes;
-      if (all[a].bytes != 0 && all[b].bytes != 0 && in_time && in_memory) ++found;
-    }
-  return found;
 }
 
 }  // namespace
@@ -58,20 +36,7 @@ TEST_CASE("a stage's GPU has the state that its CPU would have, with the same fi
     for (const int stage : {0, 1, 2}) {
       const StageRank rank{stage, 3};
       const auto cpu = compile(cut_graph(whole, rank).value(), options).value();
-      const StateLayout layout = stage_of(whole, rank, options).layout;
-      REQUIRE(layout.tensors().size() == cpu->tensors().size());
-      for (std::size_t i = 0; i < layout.tensors().size(); ++i) {
-        const TensorInfo& info = layout.tensors()[i];
-        CAPTURE(info.name);
-        CHECK(info.name == cpu->tensors()[i].name);
-        CHECK(info.shape == cpu->tensors()[i].shape);
-        CHECK(info.held_by == cpu->tensors()[i].held_by);
-        if (info.role == TensorInfo::Role::momentum) continue;
-        std::vector<float> ours(info.elements()), theirs(ours.size());
-        layout.first_values(i, options.seed, ours);
-        REQUIRE(cpu->read_tensor(i, theirs));
-        CHECK(ours == theirs);
-      }
+      check_same_state(stage_of(whole, rank, options).layout, *cpu, options.seed);
     }
 }
 
