@@ -13,7 +13,7 @@
 using namespace dlrun;
 using namespace dlrun::runtime;
 using cuda::gradient_holders, cuda::gradient_lifetimes, cuda::kPackingAlignment, cuda::value_lifetimes;
-using test::clashes, test::plan_of;
+using runtime::test::clashes, runtime::test::plan_of;
 
 namespace {
 
