@@ -108,7 +108,8 @@ std::vector<Lifetime> restored_lifetimes(const DlrunCudaPlan& plan, std::size_t 
   for (std::size_t index = 0; index < plan.count; ++index)
     if (has(plan.nodes[index], DLRUN_CUDA_GATHERED_AGAIN))
       out[index] = {bytes_of(plan, plan.nodes[index], number_size),
-                    2 * plan.count - 1 - last_reader(plan, index), read_until(plan, index)};
+                    2 * plan.count - 1 - last_reader(plan, index),
+                    std::max(2 * plan.count - 1 - last_reader(plan, index), read_until(plan, index))};
   return out;
 }
 

@@ -8,6 +8,7 @@ Fashion-MNIST is taken from DLRUN_FASHION or Debian's dataset-fashion-mnist; tes
 import argparse
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,10 +38,12 @@ def run(name, folder, limit):
     environment = {**os.environ, "DLRUN_BIN": str(BIN), "PYTHONUNBUFFERED": "1"}
     begin = time.monotonic()
     with log.open("wb") as output:
+        process = subprocess.Popen(command_of(name), stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
         try:
-            code = subprocess.run(command_of(name), stdout=output, stderr=subprocess.STDOUT, env=environment, timeout=limit, check=False).returncode
+            code = process.wait(limit)
         except subprocess.TimeoutExpired:
-            code = 124
+            os.killpg(process.pid, signal.SIGKILL)  # its ranks, too, which would disturb the next test
+            code = process.wait() and 124
     said = {0: "passed", 124: f"ended after {limit:.0f} s"}.get(code, f"FAILED with {code}")
     print(f"{name:20} {said:20} {time.monotonic() - begin:6.1f} s  {log}", flush=True)
     return code

@@ -5,7 +5,7 @@
 # is nine tenths of it; with `bench` also what tests/bench/gpu_* run; with `tests` also the tests and benchmarks themselves. Then, there:
 # DLRUN_BIN=DIR/bin tests/gpu/frameworks_test.py, or tests/bench/gpu_scaling --build DIR, or DIR/tests/gpu/all.py
 set -eu
-[ $# -ge 1 ] || { echo "usage: $0 DIR [BUILD [train|bench]]" >&2; exit 64; }
+[ $# -ge 1 ] || { echo "usage: $0 DIR [BUILD [train|bench|tests]]" >&2; exit 64; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
 build=${2:-$here/build/release}
 command -v patchelf >/dev/null || { echo "$0: error: patchelf is not installed: apt-get install patchelf" >&2; exit 69; }

@@ -76,10 +76,10 @@ Result<NcclLibrary::Comm> NcclCommunicator::connect_watched(Shared& shared, cons
   for (;; std::this_thread::sleep_for(kBetweenChecks)) {
     auto progress = shared.library.progress(comm);
     if (progress && *progress == NcclLibrary::Progress::done) return comm;
-    auto lost = progress ? lost_rank(shared, group) : std::optional(progress.error());
-    if (!lost) continue;
+    auto lost = progress ? lost_rank(shared, group) : named(shared, group);
+    if (progress && !lost) continue;
     shared.library.abort(comm);
-    return fail(std::move(*lost));
+    return fail(lost ? std::move(*lost) : progress.error());
   }
 }
 
@@ -196,7 +196,7 @@ Result<void> NcclCommunicator::complete(Result<void> asked) {
   if (waits_ == Waits::in_call || !asked) return asked;
   for (;;) {
     const auto progress = nccl().progress(comm_);
-    if (!progress) return give_up(progress.error());
+    if (!progress) return give_up_for(progress.error());
     if (*progress == NcclLibrary::Progress::done) return {};
     if (auto error = lost_rank(*shared_, *hosts_)) return give_up(std::move(*error));
     std::this_thread::yield();
@@ -212,12 +212,17 @@ Result<void> NcclCommunicator::check() {
   return {};
 }
 
-Result<void> NcclCommunicator::give_up_for(Error found) {
-  TRY(state());
+std::optional<Error> NcclCommunicator::named(Shared& shared, Communicator& group) {
   for (const auto end = Clock::now() + kUntilNamed; Clock::now() < end;
        std::this_thread::sleep_for(kBetweenChecks))
-    if (auto error = lost_rank(*shared_, *hosts_)) return give_up(std::move(*error));
-  return give_up(std::move(found));
+    if (auto error = lost_rank(shared, group)) return error;
+  return std::nullopt;
+}
+
+Result<void> NcclCommunicator::give_up_for(Error found) {
+  TRY(state());
+  auto error = named(*shared_, *hosts_);
+  return give_up(error ? std::move(*error) : std::move(found));
 }
 
 // The abort ends what runs on the device first, then waits for graphs that hold the communicator: those are

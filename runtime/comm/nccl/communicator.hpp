@@ -101,6 +101,8 @@ class NcclCommunicator {
   const NcclLibrary& nccl() const { return shared_->library; }
   static Waits waits_of(const NcclLibrary& library, Communicator& group);
   static std::optional<Error> lost_rank(Shared& shared, Communicator& hosts);
+  // The same within a second, as NCCL may notice first, without a name.
+  static std::optional<Error> named(Shared& shared, Communicator& hosts);
   static Result<NcclLibrary::Comm> connect_watched(Shared& shared, const NcclId& id, Communicator& group);
   Result<void> complete(Result<void> asked);
   static std::optional<Error> gone_peer(Shared& shared);

@@ -12,7 +12,7 @@ struct Tile {
   int number = -1;  // in the block's order
   int i = 0, j = 0, row = 0, column = 0;
   unsigned keys_at = 0;
-  bool ends_keys = false;
+  bool ends_keys = false, is_of_last_head = false;
   __device__ unsigned ring() const { return static_cast<unsigned>(number) & 1; }
   __device__ unsigned parity() const { return static_cast<unsigned>(number) >> 1 & 1; }
 };
@@ -33,64 +33,74 @@ class Computing {
         lane_(thread_ % 32) {}
 
   __device__ void run() {
-    float scores[64], of_keys[32], of_values[32], of_queries[32];
-    Turn keys, queries;
+    Sums sums;
     Tile before;
     int number = 0;
     hopper::await(&room_.keys_full[0], 0);
     hopper::await(&room_.queries_full[0], 0);
-    begin_rows(scores, room_.keys[0], room_.queries[0]);
+    begin_rows(sums.scores, room_.keys[0], room_.queries[0]);
     for (int head = static_cast<int>(blockIdx.x); head < of_.all_heads();
          head += static_cast<int>(gridDim.x)) {
       Tile tile;
       tile.row = head / of_.heads * of_.length, tile.column = head % of_.heads * kWidth;
-      const bool is_last_head = head + static_cast<int>(gridDim.x) >= of_.all_heads();
+      tile.is_of_last_head = head + static_cast<int>(gridDim.x) >= of_.all_heads();
       for (tile.j = 0; tile.j < of_.tiles(); ++tile.j) {
         for (tile.i = tile.j; tile.i < of_.tiles(); ++tile.i) {
-          tile.number = number++, tile.keys_at = keys.at, tile.ends_keys = tile.i + 1 == of_.tiles();
-          const unsigned at = queries.at;
-          const hopper::Sum from = tile.i > tile.j ? hopper::Sum::goes_on : hopper::Sum::fresh;
-          std::uint32_t shares[32], of_scores[32];
-          find_of_scores(scores, shares, of_scores, tile, at);
-          begin_sum(of_values, shares, room_.grads[at], from);
-          leave_of_scores(of_scores, tile);
-          begin_sum(of_keys, of_scores, room_.queries[at], from);
-          begin_queries(of_queries, before);
-          hopper::await_products<2>();  // of_values
-          hopper::pin(shares), hopper::pin(of_values);
-          queries.next();
-          // The next scores; behind the last tile, of what is there: nobody looks at them.
-          const bool is_last = is_last_head && tile.ends_keys && tile.j + 1 == of_.tiles();
-          const bool is_early = tile.ends_keys && before.ends_keys;
-          if (tile.ends_keys) keys.next();
-          if (is_early) end_keys_early(before);
-          if (!is_last && tile.ends_keys) hopper::await(&room_.keys_full[keys.at], keys.parity);
-          if (!is_last) hopper::await(&room_.queries_full[queries.at], queries.parity);
-          begin_rows(scores, room_.keys[keys.at], room_.queries[queries.at]);
-          hopper::await_products<2>();  // of_keys
-          hopper::pin(of_keys), hopper::pin(of_scores);
-          if (thread_ == 0) hopper::arrive(&room_.queries_empty[at]);
-          hopper::await_products<1>();
-          hopper::pin(of_queries);
-          if (before.number >= 0) {
-            if (thread_ == 0 && before.ends_keys && !is_early)
-              hopper::arrive(&room_.keys_empty[before.keys_at]);
-            take_queries(of_queries, before);
-          }
+          tile.number = number++, tile.keys_at = keys_.at, tile.ends_keys = tile.i + 1 == of_.tiles();
+          take_tile(sums, tile, before);
           before = tile;
         }
-        store_keys(of_keys, of_values, before);
+        store_keys(sums.of_keys, sums.of_values, before);
       }
     }
     hopper::await_products<0>();
-    begin_queries(of_queries, before);
+    begin_queries(sums.of_queries, before);
     hopper::await_products<0>();
-    hopper::pin(of_queries);
-    take_queries(of_queries, before);
+    hopper::pin(sums.of_queries);
+    take_queries(sums.of_queries, before);
     if (thread_ == 0) hopper::await_stores();
   }
 
  private:
+  struct Sums {
+    float scores[64], of_keys[32], of_values[32], of_queries[32];
+  };
+
+  // A tile whose scores were begun; it begins those of the next one, and takes dQ of the one before.
+  __device__ void take_tile(Sums& sums, const Tile& tile, const Tile& before) {
+    const unsigned at = queries_.at;
+    const hopper::Sum from = tile.i > tile.j ? hopper::Sum::goes_on : hopper::Sum::fresh;
+    std::uint32_t shares[32], of_scores[32];
+    find_of_scores(sums.scores, shares, of_scores, tile, at);
+    begin_sum(sums.of_values, shares, room_.grads[at], from);
+    leave_of_scores(of_scores, tile);
+    begin_sum(sums.of_keys, of_scores, room_.queries[at], from);
+    begin_queries(sums.of_queries, before);
+    hopper::await_products<2>();  // of_values
+    hopper::pin(shares), hopper::pin(sums.of_values);
+    const bool is_early = tile.ends_keys && before.ends_keys;
+    if (is_early) end_keys_early(before);
+    await_next(tile);
+    begin_rows(sums.scores, room_.keys[keys_.at], room_.queries[queries_.at]);
+    hopper::await_products<2>();  // of_keys
+    hopper::pin(sums.of_keys), hopper::pin(of_scores);
+    if (thread_ == 0) hopper::arrive(&room_.queries_empty[at]);
+    hopper::await_products<1>();
+    hopper::pin(sums.of_queries);
+    if (before.number < 0) return;
+    if (thread_ == 0 && before.ends_keys && !is_early) hopper::arrive(&room_.keys_empty[before.keys_at]);
+    take_queries(sums.of_queries, before);
+  }
+
+  // Behind the last tile nobody comes: its scores are those of what is there, and nobody looks at them.
+  __device__ void await_next(const Tile& tile) {
+    queries_.next();
+    if (tile.ends_keys) keys_.next();
+    if (tile.is_of_last_head && tile.ends_keys && tile.j + 1 == of_.tiles()) return;
+    if (tile.ends_keys) hopper::await(&room_.keys_full[keys_.at], keys_.parity);
+    hopper::await(&room_.queries_full[queries_.at], queries_.parity);
+  }
+
   // [64 keys][128 queries]: this group's rows of one tile times all of another.
   __device__ void begin_rows(float (&out)[64], const Bf16* own, const Bf16* other) const {
     const std::uint64_t left = hopper::descriptor(own + group_ * kHalf * kWidth),
@@ -278,6 +288,7 @@ class Computing {
   Sizes of_;
   float scale_;
   int group_, thread_, warp_, lane_;
+  Turn keys_, queries_;  // of the tile whose scores are begun
   bool has_staged_ = false;
 };
 

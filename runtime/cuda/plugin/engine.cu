@@ -20,7 +20,7 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   make_arenas();
   make_exempt();
   make_slices(plan);
-  common_.make(device_, plan);
+  common_.find(plan);
   make_rows();
   make_partial(plan);
   make_places(plan);
@@ -223,7 +223,7 @@ void Engine::connect(const DlrunCudaPeers& peers) {
   const bool joins = peers_.tensor_sum == nullptr && peers.tensor_sum != nullptr;
   peers_ = peers;
   if (sums_over_ranks()) plan_.gradients = DLRUN_CUDA_GRADIENTS_ON_DEVICE;
-  if (joins) divide_norm();
+  if (joins) divide_norm(), common_.join(device_);
   forget_programs();
 }
 

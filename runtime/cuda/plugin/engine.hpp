@@ -74,6 +74,7 @@ class Engine {
 
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
   bool has_stage_before() const;
+  bool is_stage() const { return has_stage_before() || has_stage_behind(); }
   bool has_stage_behind() const;
   std::size_t row_bytes() const;
   std::size_t label_bytes() const;

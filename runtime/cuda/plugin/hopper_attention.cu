@@ -71,6 +71,8 @@ CUtensorMap map_of(const void* matrix, std::int64_t columns, std::int64_t all_ro
   check(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &encode, cudaEnableDefault, &found),
         "asking the driver for maps of tensors");
 #endif
+  if (found != cudaDriverEntryPointSuccess || encode == nullptr)
+    throw Failure("the driver of the GPU is older than CUDA 12: update it");
   const cuuint64_t extents[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(all_rows)};
   const cuuint64_t strides[] = {static_cast<cuuint64_t>(columns) * sizeof(Bf16)};
   const cuuint32_t box[] = {kWidth, rows}, steps[] = {1, 1};
@@ -83,27 +85,36 @@ CUtensorMap map_of(const void* matrix, std::int64_t columns, std::int64_t all_ro
   return map;
 }
 
-int multiprocessors() {
-  int device = 0, count = 0;
+int attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
   check(cudaGetDevice(&device), "asking for the GPU");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "asking for the GPU's size");
-  return count;
+  check(cudaDeviceGetAttribute(&value, which, device), "asking for what the GPU is");
+  return value;
+}
+
+// Each has whole heads, one after the other.
+std::int64_t blocks_of(const AttentionSizes& of) {
+  return std::min<std::int64_t>(attribute(cudaDevAttrMultiProcessorCount), of.batch * of.heads);
+}
+
+// Whether most multiprocessors have a head most of the time; else cuDNN's, which divides heads, is faster.
+bool fills(const AttentionSizes& of) {
+  const std::int64_t heads = of.batch * of.heads, all = attribute(cudaDevAttrMultiProcessorCount);
+  const std::int64_t rounds = (heads + all - 1) / all;
+  constexpr double kLeast = 0.6;  // the rate of cuDNN's engine by this one's
+  return static_cast<double>(heads) >= kLeast * static_cast<double>(rounds * all);
 }
 
 std::size_t bytes_of_sums(const AttentionSizes& of) {
-  return static_cast<std::size_t>(multiprocessors()) * static_cast<std::size_t>(of.length) * kWidth *
-         sizeof(float);
+  return static_cast<std::size_t>(blocks_of(of) * of.length) * kWidth * sizeof(float);
 }
 
 }  // namespace
 
 bool HopperAttentionGradient::fits(const Device& device, const AttentionSizes& of) {
-  int number = 0, generation = 0;
-  check(cudaGetDevice(&number), "asking for the GPU");
-  check(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, number),
-        "asking for the GPU's generation");
-  return generation == 9 && device.half() && of.width == kWidth && of.heads == of.key_heads &&
-         of.length % kTile == 0;
+  const bool is_known =
+      device.half() && of.width == kWidth && of.heads == of.key_heads && of.length % kTile == 0;
+  return is_known && attribute(cudaDevAttrComputeCapabilityMajor) == 9 && fills(of);
 }
 
 std::size_t HopperAttentionGradient::workspace_bytes(const AttentionSizes& of) {
@@ -127,8 +138,8 @@ void HopperAttentionGradient::run(Device& device, const AttentionArrays& arrays,
                     to = map_of(arrays.grad_packed, sizes_.packed(), rows, kHalf);
   check(cudaFuncSetAttribute(gradients, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Room)),
         "shared memory for attention");
-  gradients<<<static_cast<unsigned>(std::min(multiprocessors(), of.all_heads())), kThreads, sizeof(Room),
-              device.stream>>>(packed, grads, to, Arrays{logarithms, along, sums}, of, sizes_.scale());
+  gradients<<<static_cast<unsigned>(blocks_of(sizes_)), kThreads, sizeof(Room), device.stream>>>(
+      packed, grads, to, Arrays{logarithms, along, sums}, of, sizes_.scale());
   check(cudaGetLastError(), "the gradient of attention");
 }
 

@@ -137,6 +137,7 @@ void Engine::begin_backward(DlrunCudaWork work, Program& program) {
   if (work != DLRUN_CUDA_TRAIN) return;
   told(connected(peers_.stage.finish)(peers_.stage.context, device_.gradients, device_.stream),
        "adding the stages' gradients");
+  common_.average(device_);
   send_gradients_home(work);
 }
 

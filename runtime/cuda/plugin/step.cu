@@ -174,7 +174,8 @@ void Engine::pass_back(DlrunCudaWork work) {
     keep_gradients(device_.gradients, kept_, gradient_count(), device_.stream);
   if (work == DLRUN_CUDA_TRAIN && adds_kept() && !sums_over_ranks())
     add_kept(device_.gradients, kept_, gradient_count(), device_.stream);
-  if (work == DLRUN_CUDA_TRAIN) common_.average(device_);
+  // A stage's may wait for gradients of other stages.
+  if (work == DLRUN_CUDA_TRAIN && !is_stage()) common_.average(device_);
 }
 
 // While a graph is captured, each of its launches is to record the event anew.

@@ -76,6 +76,7 @@ void sum_over_group(Device& device, void* data, std::int64_t count, bool half, c
 
 void start_group_sum(Device& device, Tensor& tensor) {
   if (tensor.slices == 1) return start_sum(device, tensor, tensor.gradient, tensor.elements);
+  if (device.peers->tensor_scatter == nullptr) return;
   start_group_call(device, tensor, [&](cudaStream_t stream) { sum_own_slice(device, tensor, stream); });
 }
 
@@ -90,21 +91,21 @@ void finish_group_call(Device& device, Tensor& tensor) {
   tensor.group_call_runs = false;
 }
 
-void CommonGradients::make(Device& device, const DlrunCudaPlan& plan) {
-  std::vector<CommonSlice> slices;
-  bool is_divided = false;
+void CommonGradients::find(const DlrunCudaPlan& plan) {
   for (std::size_t index = 0; index < plan.parameter_count; ++index) {
     const DlrunCudaTensor& tensor = plan.parameters[index];
-    is_divided = is_divided || tensor.share == DLRUN_CUDA_PART;
     if (tensor.share == DLRUN_CUDA_PART) continue;
-    slices.push_back({tensor, floats_});
+    found_.push_back({tensor, floats_});
     floats_ += tensor.length;
   }
-  if (!is_divided || slices.empty()) return;
-  const std::size_t bytes = slices.size() * sizeof(CommonSlice);
+}
+
+void CommonGradients::join(Device& device) {
+  if (found_.empty() || slices_ != nullptr) return;
+  const std::size_t bytes = found_.size() * sizeof(CommonSlice);
   void* const there = device.memory.device(bytes, "whole parameters' places");
-  check(cudaMemcpy(there, slices.data(), bytes, cudaMemcpyHostToDevice), "whole parameters' places");
-  slices_ = static_cast<const CommonSlice*>(there), count_ = slices.size();
+  check(cudaMemcpy(there, found_.data(), bytes, cudaMemcpyHostToDevice), "whole parameters' places");
+  slices_ = static_cast<const CommonSlice*>(there);
   room_ = static_cast<float*>(device.memory.device(floats_ * sizeof(float), "gradients of whole parameters"));
 }
 
@@ -112,8 +113,8 @@ void CommonGradients::make(Device& device, const DlrunCudaPlan& plan) {
 // may not be the same in all tensor ranks' data groups: the others add zeros.
 void CommonGradients::average(Device& device) const {
   const DlrunCudaPeers& peers = *device.peers;
-  if (count_ == 0 || peers.tensor_sum == nullptr) return;
-  const dim3 grid(kTensorSplits, static_cast<unsigned>(count_));
+  if (slices_ == nullptr || peers.tensor_sum == nullptr) return;
+  const dim3 grid(kTensorSplits, static_cast<unsigned>(found_.size()));
   float *const gradients = device.gradients, *const room = room_;
   each_slice<<<grid, 256, 0, device.stream>>>(
       slices_, [=] __device__(const CommonSlice& slice, std::size_t i) {

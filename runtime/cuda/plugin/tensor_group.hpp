@@ -36,13 +36,16 @@ struct CommonSlice {
 };
 class CommonGradients {
  public:
-  // Of a plan whose model is divided; else there are none.
-  void make(Device& device, const DlrunCudaPlan& plan);
+  void find(const DlrunCudaPlan& plan);
+  // Once the rank is in a tensor group; before, nothing is done, and no memory is taken. A stage of a
+  // pipeline may have no part of a parameter, and yet its copies are to stay equal.
+  void join(Device& device);
   void average(Device& device) const;
 
  private:
-  const CommonSlice* slices_ = nullptr;
-  std::size_t count_ = 0, floats_ = 0;
+  std::vector<CommonSlice> found_;
+  const CommonSlice* slices_ = nullptr;  // on the device
+  std::size_t floats_ = 0;
   float* room_ = nullptr;
 };
 
