@@ -181,6 +181,13 @@ class Failure(support.Case):
         self.assertIn("error: cannot start a thread: Resource temporarily unavailable\n  hint: the limit of processes and threads is reached", err)
         self.assertFalse(self.exists("ran"))
 
+    def test_a_small_stack_ends_neither_head_nor_agent(self):
+        """A thread would get as little, and the loader of a driver's library needs more."""
+        small = 128 << 10
+        code, out, err = self.plain("ulimit -s", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (small, small)))
+        self.assertEqual((code, out), (0, "[worker 0] 128\n"), err)
+        self.assertNotIn("could not confirm", err)
+
     def test_children_left_behind_are_ended(self):
         code, _, err = self.plain("setsid sleep 1000 & (setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &) ; sleep 0.3; exit 0")
         self.assertEqual(code, 0)
