@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -333,6 +334,17 @@ class Failure(support.Case):
                                       "head -c 1M /dev/zero >small/fill; true")
             self.assertEqual(code, 74, err)
             self.assertIn("there is no record of this run: ", err)
+            self.assertIn("state      failed", self.dlrun("status", "small/other")[1])
+            # And where somebody ends it: it did not fail.
+            shutil.rmtree(os.path.join(disk, "other"))
+            os.remove(os.path.join(disk, "fill"))
+            process = self.start("--framework", "plain", "--run-dir", "small/third", "--", "bash", "-c", "head -c 1M /dev/zero >small/fill 2>/dev/null; touch up; sleep 1000")
+            support.wait_until(lambda: self.exists("up"), "the disk is full")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+            self.assertEqual(process.returncode, 130, err)
+            self.assertIn("there is no record of this run: ", err)
+            self.assertIn("state      stopped (exit code 130)", self.dlrun("status", "small/third")[1])
         finally:
             subprocess.run(["umount", disk], check=True)
 
