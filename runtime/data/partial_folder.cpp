@@ -65,6 +65,11 @@ Result<void> PartialFolder::clear() const {
   return remove_those(path_, [](const fs::path&) { return true; });
 }
 
+void PartialFolder::remove() const {
+  std::error_code ignored;  // what it could not be made of is told already
+  fs::remove_all(path_, ignored);
+}
+
 Result<void> PartialFolder::complete() const {
   TRY(remove_those(path_, is_temporary));
   std::error_code problem;

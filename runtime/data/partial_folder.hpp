@@ -19,6 +19,8 @@ class PartialFolder {
   const std::filesystem::path& path() const { return path_; }
   /// Removes all that is in it.
   Result<void> clear() const;
+  /// Removes the folder, where what is in it is of no use to another process.
+  void remove() const;
   /// Removes the temporaries of processes that were killed, and renames the folder to `into`.
   Result<void> complete() const;
 

@@ -18,23 +18,37 @@ std::span<const LossColumn> Classification::losses() const {
   return columns;
 }
 
+// Each rank names what it left out, once: the samples are the same after each epoch. The first one tells how
+// many all of them left out.
+void Classification::tell_left_out(Part part, std::uint64_t samples, const Totals& counted) {
+  const bool is_test = part == Part::test;
+  const Dataset& data = is_test ? parts_.data.test : parts_.data.train;
+  std::vector<std::string> dropped = (is_test ? test_filler_ : validation_filler_).take_dropped();
+  std::erase_if(dropped, [this](const std::string& one) { return !named_.insert(one).second; });
+  name_dropped(dropped, data);
+  const std::string text = left_out_text(static_cast<double>(samples) - counted.rows, data,
+                                         is_test ? "the test set" : "the validation split");
+  if (!text.empty()) parts_.reporter.note(text);
+}
+
 Result<Totals> Classification::test(std::uint64_t most) {
-  const Totals out = TRY(parts_.together([this, most] {
-    return evaluate({parts_.engine, parts_.comm, parts_.shards}, test_filler_,
-                    std::min(most, parts_.data.test.count), [](std::uint64_t i) { return i; });
+  const std::uint64_t count = std::min(most, parts_.data.test.count);
+  const Totals out = TRY(parts_.together([this, count] {
+    return evaluate({parts_.engine, parts_.comm, parts_.shards}, test_filler_, count,
+                    [](std::uint64_t i) { return i; });
   }));
-  tell_dropped(test_filler_, parts_.data.test);
+  tell_left_out(Part::test, count, out);
   return out;
 }
 
 Result<Totals> Classification::evaluated(std::uint64_t most) {
   if (!has_validation_split()) return test(most);
-  const Totals out = TRY(parts_.together([this, most] {
-    return evaluate({parts_.engine, parts_.comm, parts_.shards}, validation_filler_,
-                    std::min(most, parts_.split.validation()),
+  const std::uint64_t count = std::min(most, parts_.split.validation());
+  const Totals out = TRY(parts_.together([this, count] {
+    return evaluate({parts_.engine, parts_.comm, parts_.shards}, validation_filler_, count,
                     [this](std::uint64_t i) { return parts_.split.validation_sample(i); });
   }));
-  tell_dropped(validation_filler_, parts_.data.train);
+  tell_left_out(Part::validation, count, out);
   return out;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/train/task.hpp"
@@ -35,7 +37,11 @@ class Classification : public Task {
   std::optional<Totals> validation_;  // of the weights as they are
 
  private:
+  enum class Part { validation, test };
+  void tell_left_out(Part part, std::uint64_t samples, const Totals& counted);
+
   BatchFiller validation_filler_, test_filler_;
+  std::set<std::string> named_;  // damaged samples that this rank has named
 };
 
 }  // namespace dlrun::runtime

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -101,10 +102,23 @@ tl::unexpected<Error> none_left(std::string_view what_for) {
             .hint = "look at train.data, or set damaged: refuse, which names the first one"});
 }
 
-void tell_dropped(const BatchFiller& filler, const Dataset& data) {
-  const char* const thing = data.numbers ? "sample" : "image";
-  for (const std::string& dropped : filler.take_dropped())
-    fmt::print(stderr, "dlrun-train: damaged {} left out: {}\n", thing, dropped);
+namespace {
+
+std::string_view thing(const Dataset& data) {
+  return data.numbers ? "sample" : "image";
+}
+
+}  // namespace
+
+void name_dropped(std::span<const std::string> dropped, const Dataset& data) {
+  for (const std::string& one : dropped)
+    fmt::print(stderr, "dlrun-train: damaged {} left out: {}\n", thing(data), one);
+}
+
+std::string left_out_text(double samples, const Dataset& data, std::string_view of) {
+  const auto count = std::llround(samples);
+  if (data.damaged != Damaged::dropped || count <= 0) return {};
+  return fmt::format("{} damaged {}(s) left out of {}", count, thing(data), of);
 }
 
 }  // namespace dlrun::runtime

@@ -40,7 +40,9 @@ Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::ui
 /// The Error of data of which all samples were dropped.
 tl::unexpected<Error> none_left(std::string_view what_for);
 
-/// On standard error: the damaged samples of `data` that the rank left out since the last call.
-void tell_dropped(const BatchFiller& filler, const Dataset& data);
+/// On standard error: damaged samples of `data` that this rank left out, with their places.
+void name_dropped(std::span<const std::string> dropped, const Dataset& data);
+/// How many of them all ranks left out: "3 damaged image(s) left out of epoch 2"; empty where none was.
+std::string left_out_text(double samples, const Dataset& data, std::string_view of);
 
 }  // namespace dlrun::runtime

@@ -13,6 +13,7 @@
 #include "runtime/train/startup.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
+#include "src/base/thread_stack.hpp"
 #include "src/base/version.hpp"
 
 namespace {
@@ -59,6 +60,7 @@ int run_model(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
+  dlrun::give_threads_stack();
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (!words.empty() && (words[0] == "--prepare" || words[0].starts_with("--prepare=")))
     return prepare(words);

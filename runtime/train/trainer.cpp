@@ -249,9 +249,21 @@ void Trainer::announce_ahead() {
   }
 }
 
-// Each rank tells of its own.
+// Between two averages of local steps, the samples of other ranks count later.
+void Trainer::count_left_out(std::uint64_t rows, const Totals& counted) {
+  trained_ += rows;
+  left_out_ += static_cast<double>(rows) - counted.rows;
+}
+
+// The first rank tells how many all ranks left out. Each rank names its own until every sample was read: then
+// each of them has been named by one rank, and further epochs have the same ones on other ranks.
 void Trainer::report_dropped() {
-  tell_dropped(train_filler_, parts_.data.train);
+  const std::vector<std::string> own = train_filler_.take_dropped();
+  if (std::exchange(trained_when_told_, trained_) < run_.samples) name_dropped(own, parts_.data.train);
+  const std::uint64_t epoch = position_.seen == 0 ? position_.epoch : position_.epoch + 1;
+  const std::string text =
+      left_out_text(std::exchange(left_out_, 0), parts_.data.train, fmt::format("epoch {}", epoch));
+  if (!text.empty()) parts_.reporter.note(text);
 }
 
 // The rows of the batch behind the one under way. Not beyond the epoch: what comes then may be an evaluation,
@@ -534,7 +546,9 @@ Result<Ending> Trainer::train() {
     parts_.reporter.epoch_begins(position_.epoch + 1);
   while (position_.epoch < run_.epochs && !task_->reached_target()) {
     if (!TRY(stays())) return Ending::left;
+    const std::uint64_t rows = next_rows();
     const StepTotals done = TRY(step());
+    count_left_out(rows, done.totals);
     task_->step_done();
     TRY(after_step(done));
     if (evaluation_due() && !done.requests.stop) TRY(evaluate_within_epoch());

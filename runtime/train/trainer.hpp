@@ -99,6 +99,7 @@ class Trainer {
   void begin_trace();
   void announce_ahead();
   void report_dropped();
+  void count_left_out(std::uint64_t rows, const Totals& counted);
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   Result<void> tell_and_save(const StepTotals& step);
@@ -154,6 +155,10 @@ class Trainer {
   LearningRate learning_rate_;
   Position position_;
   std::uint64_t first_step_;  // that this run starts from
+  // Damaged samples of all ranks that were left out since they were told, and what this run has trained, by
+  // now and when it last told.
+  double left_out_ = 0;
+  std::uint64_t trained_ = 0, trained_when_told_ = 0;
   bool filled_ahead_ = false;
   std::uint64_t filled_ = 0;              // of the rows that were filled last, how many count
   std::vector<std::uint64_t> in_flight_;  // the same of each batch that is under way in the stages

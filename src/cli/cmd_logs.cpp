@@ -102,7 +102,8 @@ class Logs {
     LogPrinter printer(logs, since, context_);
     const report::RunState state = options_.follow ? TRY(follow(entry, view, printer)) : view.standing.state;
     TRY(printer.print(report::LogReader::Until::end));
-    if (is_over(state)) TRY(check_all_there(TRY(report::read_run_folder(view.run)), logs));
+    if (is_over(state) || waits_again(view))
+      TRY(check_all_there(TRY(report::read_run_folder(view.run)), logs));
     return 0;
   }
 
@@ -133,7 +134,7 @@ class Logs {
   // The last state that was seen of it.
   Result<report::RunState> follow(const report::RunEntry& entry, report::RunView view, LogPrinter& printer) {
     Ticks asked_at = SystemClock().ticks();
-    while (!is_over(view.standing.state)) {
+    while (!is_over(view.standing.state) && !waits_again(view)) {
       TRY(printer.print(report::LogReader::Until::whole_lines));
       if (context_.console.out_is_gone()) return view.standing.state;
       world_of_.world().pause(printer.step());

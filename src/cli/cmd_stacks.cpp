@@ -76,7 +76,7 @@ Result<Json> read_of_the_past(const RunView& view) {
 }
 
 Result<Json> document_of(const RunView& view, const report::World& world) {
-  if (is_over(view.standing.state)) return read_of_the_past(view);
+  if (is_over(view.standing.state) || waits_again(view)) return read_of_the_past(view);
   if (!view.run.empty() && view.head) return ask_head(view, world);
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("{} has not begun ({}): it has no ranks", view.entry.folder(),

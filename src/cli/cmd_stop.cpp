@@ -1,7 +1,6 @@
 #include "src/cli/cmd_stop.hpp"
 
 #include "src/base/json.hpp"
-#include "src/base/regular_file.hpp"
 #include "src/cli/ask_hosts.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/terminal_text.hpp"
@@ -66,24 +65,6 @@ Result<int> cancel(const RunView& view, const Context& context) {
   return fail(ErrorKind::unavailable, "{} could not be cancelled", job);
 }
 
-// Elements of an array may share an id (Grid Engine, LSF): what waits under it are others, and a cancellation
-// would end them all.
-bool may_be_of_array(const RunView& view) {
-  const auto text = read_regular_file(view.run / "allocation.json");
-  if (!text) return true;
-  const auto json = parse_json(*text, "allocation.json");
-  return !json || field<int>(*json, "array_index", "allocation.json").has_value();
-}
-
-// A job that was preempted, or lost a node, may wait for another start.
-bool waits_again(const RunView& view, const Context& context) {
-  const bool may = is_over(view.standing.state) && view.standing.state != RunState::done;
-  if (!may || view.run.empty() || !view.scheduler_job || may_be_of_array(view)) return false;
-  const WorldOf world_of(context);
-  return report::ask_scheduler_job(view.scheduler, *view.scheduler_job, world_of.world()).life ==
-         report::JobLife::waiting;
-}
-
 Result<int> ask_head(const RunView& view, job::RunStop asked, const Context& context) {
   const WorldOf world_of(context);
   TRY(report::check_head_works_in({view.run, *view.head}, view.planned, world_of.world().pause));
@@ -95,7 +76,7 @@ Result<int> ask_head(const RunView& view, job::RunStop asked, const Context& con
 }
 
 Result<int> stop_one(const RunView& view, job::RunStop asked, const Context& context) {
-  if (waits_again(view, context)) return cancel(view, context);
+  if (waits_again(view)) return cancel(view, context);
   if (view.standing.state == RunState::lost)
     return fail(ErrorKind::lost, "{}: {}", view.entry.folder(), view.standing.reason);
   if (is_over(view.standing.state))

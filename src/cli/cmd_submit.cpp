@@ -5,6 +5,7 @@
 #include "src/chain/submit.hpp"
 #include "src/cli/chain_forecast.hpp"
 #include "src/cli/request.hpp"
+#include "src/cli/set_conflicts.hpp"
 #include "src/cli/submit_flags.hpp"
 #include "src/cli/submit_sweep.hpp"
 #include "src/cli/usage_error.hpp"
@@ -95,6 +96,14 @@ std::vector<plan::Override> stated_overrides(const SubmitCommand& options, const
   if (options.epoch_count() != 0 && spec.framework == "builtin")
     out.push_back({"train.epochs", std::to_string(options.epoch_count()), "--epochs"});
   if (!options.mtbf.empty()) out.push_back({"chain.mtbf", options.mtbf, "--mtbf"});
+  return out;
+}
+
+// The --set of the command line, which the planner's flags must not contradict.
+std::vector<plan::Override> sets_of(const job::Request& request) {
+  std::vector<plan::Override> out;
+  for (const plan::Override& one : request.sources.overrides)
+    if (one.source.starts_with("--set ")) out.push_back(one);
   return out;
 }
 
@@ -191,6 +200,7 @@ Result<Submissions> with_elements(job::SubmissionPlan whole, const Submitted& jo
 Result<Submissions> plan_auto(const SubmitCommand& options, Submitted job,
                               const std::filesystem::path& folder, const Context& context) {
   const std::vector<plan::Override> stated = stated_overrides(options, *job.request.spec);
+  TRY(check_set_conflicts(stated, sets_of(job.request)));
   job.request = TRY(with_overrides(std::move(job.request), stated));
   const job::SubmissionPlan first = TRY(plan_it(job, folder, job::ChainAsk{}));
   const ChainPrediction prediction = TRY(predict_chain(options, first, context));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -29,6 +30,18 @@ bool stop_is_pending() {
          sigismember(&pending, SIGHUP) == 1 || sigismember(&pending, SIGQUIT) == 1;
 }
 
+// The bytes of the first line, with its end.
+std::size_t first_line(std::string_view text) {
+  return std::min(text.find('\n'), text.size() - 1) + 1;
+}
+
+// The bytes of as many lines as fit in a piece; of a longer one, a piece.
+std::size_t whole_lines(std::string_view text, std::size_t piece) {
+  if (text.size() <= piece) return text.size();
+  const std::size_t end = text.rfind('\n', piece - 1);
+  return end == std::string_view::npos ? piece : end + 1;
+}
+
 }  // namespace
 
 Console::Console(const Environment& environment, ColorChoice color, Verbosity verbosity)
@@ -36,7 +49,9 @@ Console::Console(const Environment& environment, ColorChoice color, Verbosity ve
       color_out_(wants_color(environment, color, STDOUT_FILENO)),
       color_err_(wants_color(environment, color, STDERR_FILENO)),
       interactive_(::isatty(STDERR_FILENO) == 1 && environment.get("TERM") != "dumb" &&
-                   verbosity != Verbosity::quiet) {
+                   verbosity != Verbosity::quiet),
+      out_is_terminal_(::isatty(STDOUT_FILENO) == 1),
+      err_is_terminal_(::isatty(STDERR_FILENO) == 1) {
   if (FileOutput::takes(STDOUT_FILENO)) out_file_ = std::make_shared<FileOutput>();
   if (FileOutput::takes(STDERR_FILENO))
     err_file_ = out_file_ && FileOutput::are_one_file(STDOUT_FILENO, STDERR_FILENO)
@@ -45,6 +60,7 @@ Console::Console(const Environment& environment, ColorChoice color, Verbosity ve
 }
 
 Console::~Console() {
+  flush();
   clear_status_line();
 }
 
@@ -63,10 +79,10 @@ void Console::put(int fd, std::string_view text) {
     const int count = ::poll(&ready, 1, dropping_ ? 0 : moment_ms);
     if (count == 0) {
       dropping_ = !may_wait();
-      if (dropping_) return;
+      if (dropping_) text.remove_prefix(first_line(text));
       continue;
     }
-    const ssize_t put = ::write(fd, text.data(), std::min(text.size(), piece));
+    const ssize_t put = ::write(fd, text.data(), whole_lines(text, piece));
     if (put < 0 && errno != EINTR && errno != EAGAIN) {
       std::string& lost = fd == STDOUT_FILENO ? lost_out_ : lost_err_;
       const bool is_fine = errno == EPIPE || (errno == EBADF && closed_out_is_fine_);
@@ -91,21 +107,47 @@ bool Console::may_wait() {
 }
 
 std::string Console::lost_out() {
+  flush();
   if (out_file_) out_file_->finish();
   return lost_out_.empty() && out_file_ ? out_file_->lost() : lost_out_;
 }
 
 std::string Console::lost() {
+  flush();
   if (err_file_) err_file_->finish();
   if (std::string out = lost_out(); !out.empty()) return out;
   return lost_err_.empty() && err_file_ ? err_file_->lost() : lost_err_;
 }
 
 void Console::write(int fd, std::string_view text) {
+  flush();
+  write_lines(fd, std::string(text) + "\n");
+}
+
+void Console::write_lines(int fd, std::string_view lines) {
   const std::vector<std::string> status = status_;
   clear_status_line();
-  put(fd, std::string(text) + "\n");
+  put(fd, lines);
   if (!status.empty()) status_lines(status);
+}
+
+void Console::gather(int fd, std::string_view text) {
+  constexpr std::size_t many = std::size_t{64} << 10;
+  if (fd != gathered_for_) flush();
+  gathered_for_ = fd;
+  gathered_.append(text).push_back('\n');
+  if (gathered_.size() >= many) flush();
+}
+
+void Console::gather_out(std::string_view text) {
+  gather(out_is_err_ ? STDERR_FILENO : STDOUT_FILENO, text);
+}
+void Console::gather_err(std::string_view text) {
+  gather(STDERR_FILENO, text);
+}
+
+void Console::flush() {
+  if (!gathered_.empty()) write_lines(gathered_for_, std::exchange(gathered_, {}));
 }
 
 void Console::out(std::string_view text) {
@@ -122,6 +164,7 @@ void Console::detail(std::string_view text) {
 }
 
 Result<void> Console::data(std::string_view text) {
+  flush();
   if (out_file_) out_file_->finish();  // what was said before stands before it
   return write_all(STDOUT_FILENO, text, "the standard output");
 }
@@ -151,11 +194,7 @@ void Console::clear_status_line() {
 }
 
 bool Console::shows_out_on_terminal() const {
-  return ::isatty(out_is_err_ ? STDERR_FILENO : STDOUT_FILENO) == 1;
-}
-
-bool Console::shows_err_on_terminal() {
-  return ::isatty(STDERR_FILENO) == 1;
+  return out_is_err_ ? err_is_terminal_ : out_is_terminal_;
 }
 
 int Console::width() const {

@@ -30,9 +30,14 @@ class Console {
   void err(std::string_view text);     // stderr, a line
   void say(std::string_view text);     // dlrun's messages: stderr, not with --quiet
   void detail(std::string_view text);  // stderr, only with --verbose
+  // A line as by out() and err(), which is written with those behind it: by flush(), by any other text, or
+  // where they are many. One system call serves many lines of ranks.
+  void gather_out(std::string_view text);
+  void gather_err(std::string_view text);
+  void flush();
   // Machine-readable text, with its own newlines: always stdout. An Error if it cannot be written.
   Result<void> data(std::string_view text);
-  void send_out_to_err() { out_is_err_ = true; }  // stdout is kept for JSON
+  void send_out_to_err() { flush(), out_is_err_ = true; }  // stdout is kept for JSON
   // What is written to a standard output that was closed is not lost: it is elsewhere too.
   void accept_closed_out() { closed_out_is_fine_ = true; }
 
@@ -53,7 +58,7 @@ class Console {
   // write for ever ends.
   bool out_is_gone() const;
   bool shows_out_on_terminal() const;
-  static bool shows_err_on_terminal();
+  bool shows_err_on_terminal() const { return err_is_terminal_; }
   bool interactive() const { return interactive_; }
   int width() const;
   int height() const;
@@ -64,13 +69,18 @@ class Console {
  private:
   static std::string tinted(std::string_view text, Tint tint, bool color);
   void write(int fd, std::string_view text);
+  void write_lines(int fd, std::string_view lines);
+  void gather(int fd, std::string_view text);
   void put(int fd, std::string_view text);
   bool may_wait();  // false: a stop was asked for
 
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
   bool out_is_gone_ = false, closed_out_is_fine_ = false;
+  bool out_is_terminal_ = false, err_is_terminal_ = false;
   std::vector<std::string> status_;  // as drawn
+  std::string gathered_;             // whole lines that are not written yet
+  int gathered_for_ = -1;
   std::string lost_out_, lost_err_;
   std::shared_ptr<FileOutput> out_file_;  // none: no regular file
   std::shared_ptr<FileOutput> err_file_;  // the same where both are one file

@@ -1,5 +1,7 @@
 #include "src/cli/request.hpp"
 
+#include "src/cli/set_conflicts.hpp"
+
 namespace dlrun::cli {
 namespace {
 
@@ -47,8 +49,8 @@ Result<job::Request> request_of(const JobOptions& options, const Environment& en
   if (problem) return fail(ErrorKind::usage, "the working directory cannot be read: {}", problem.message());
   TRY(name_job(options, environment, request));
   request.sources.words = options.program;
-  // --set first: a flag of one key is more specific.
   for (const std::string& text : options.sets) request.sources.overrides.push_back(TRY(set_override(text)));
+  TRY(check_set_conflicts(options.overrides, request.sources.overrides));
   for (const Override& one : options.overrides) request.sources.overrides.push_back(one);
   if (!options.allocation_file.empty()) request.allocation_file = options.allocation_file;
   if (!options.framework_dir.empty()) request.framework_dir = options.framework_dir;

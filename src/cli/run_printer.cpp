@@ -88,7 +88,7 @@ void RunPrinter::phase(const std::string& text) {
 bool RunPrinter::draws_live(const plan::RankPlan& rank, job::OutputStream stream) const {
   const bool chosen = rank.rank == Rank(0) || ranks_ == 1;
   const bool on_terminal =
-      stream == job::OutputStream::out ? console_.shows_out_on_terminal() : Console::shows_err_on_terminal();
+      stream == job::OutputStream::out ? console_.shows_out_on_terminal() : console_.shows_err_on_terminal();
   return chosen && on_terminal && console_.interactive() && report_.is_null();
 }
 
@@ -153,11 +153,11 @@ void RunPrinter::print_line(const FoldedLine& line) {
                         ? Tint::bold
                         : kTints[static_cast<std::size_t>(rank.rank.get()) % std::size(kTints)];
   if (line.stream == job::OutputStream::out)
-    console_.out(console_.tinted_out(label, tint) + " " +
-                 (console_.shows_out_on_terminal() ? with_colors_ended(line.text) : line.text));
+    console_.gather_out(console_.tinted_out(label, tint) + " " +
+                        (console_.shows_out_on_terminal() ? with_colors_ended(line.text) : line.text));
   else
-    console_.err(console_.tinted_err(label, tint) + " " +
-                 (Console::shows_err_on_terminal() ? with_colors_ended(line.text) : line.text));
+    console_.gather_err(console_.tinted_err(label, tint) + " " +
+                        (console_.shows_err_on_terminal() ? with_colors_ended(line.text) : line.text));
 }
 
 void RunPrinter::progress(const Json& report) {

@@ -25,6 +25,7 @@ class RunPrinter final : public job::RunStatus {
   void unfinished(const plan::RankPlan& rank, job::OutputStream stream, std::string_view text) override;
   std::optional<Ticks> lines_due() const override;
   void flush_lines(std::optional<Ticks> until) override;
+  void rest() override { console_.flush(); }
   void progress(const Json& report) override;
   void problem(const std::string& text) override;
   void note(const std::string& text) override;

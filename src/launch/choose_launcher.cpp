@@ -1,9 +1,10 @@
 // Which launcher a plan's nodes are reached by: the one that the job names, else this machine where the plan
-// has no other, else the launcher of the allocation's scheduler, else ssh. A plan for other machines is never
-// run on this one.
+// has no other (by its names, its addresses or those of loopback), else the launcher of the allocation's
+// scheduler, else ssh. A plan for other machines is never run on this one.
 #include <algorithm>
 #include <array>
 
+#include "schedulers/node_identity.hpp"
 #include "schedulers/scheduler.hpp"
 #include "src/base/host_name.hpp"
 #include "src/base/strings.hpp"
@@ -21,11 +22,13 @@ constexpr std::array<OwnLauncher, 3> kOwnLaunchers{
 
 // "c1" and "c1.cluster" may be one machine's two names; two names with different domains are not.
 bool same_machine(const std::string& a, const std::string& b) {
-  return a == b || a.starts_with(b + ".") || b.starts_with(a + ".") || a == "localhost";
+  return a == b || a.starts_with(b + ".") || b.starts_with(a + ".");
 }
 
 bool is_this_machine_alone(const plan::Plan& plan) {
-  return plan.nodes.size() == 1 && same_machine(plan.nodes.front().host.get(), host_name());
+  if (plan.nodes.size() != 1) return false;
+  const std::string& host = plan.nodes.front().host.get();
+  return same_machine(host, host_name()) || is_machine(host, this_machine());
 }
 
 bool has_launcher(const Scheduler* scheduler) {

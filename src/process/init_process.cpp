@@ -1,9 +1,12 @@
 #include "src/process/init_process.hpp"
 
 #include <csignal>
+#include <initializer_list>
 
 #include <fcntl.h>
 #include <unistd.h>
+
+#include "src/base/thread_stack.hpp"
 
 namespace dlrun {
 
@@ -14,6 +17,7 @@ void init_process() {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
+  give_threads_stack();
 }
 
 }  // namespace dlrun

@@ -137,6 +137,7 @@ Json to_json(const HeadStatus& status) {
           {"joins", status.joins},
           {"usage", std::move(usage)},
           {"exit_code", or_null(status.exit_code)},
+          {"stopped", status.stopped},
           {"reason", status.reason}};
 }
 
@@ -149,6 +150,7 @@ Result<HeadStatus> head_status_from_json(const Json& json, const std::string& wh
   out.beats = TRY(field<std::uint64_t>(json, "beats", where));
   TRY(read_progress(json, where, out));
   out.exit_code = TRY(optional_field<int>(json, "exit_code", where));
+  if (json.contains("stopped")) out.stopped = TRY(field<bool>(json, "stopped", where));  // as above
   out.reason = TRY(field<std::string>(json, "reason", where));
   return out;
 }

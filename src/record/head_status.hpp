@@ -58,6 +58,7 @@ struct HeadStatus {
   Json joins = Json::array();       // ranks that joined it; as in the record
   std::vector<NodeUsage> usage = {};
   std::optional<int> exit_code = {};  // once it has ended
+  bool stopped = false;               // it was asked to end, and nothing had failed
   std::string reason = {};
 };
 

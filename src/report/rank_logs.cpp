@@ -186,7 +186,7 @@ void LogReader::begin_again_if_new(int fd) {
   const std::pair<dev_t, ino_t> id(status.st_dev, status.st_ino);
   if (id_ && *id_ != id) {
     offset_ = 0;
-    begun_.clear();
+    begun_ = {};
   }
   id_ = id;
 }
@@ -203,9 +203,10 @@ Result<void> LogReader::read(Until until, const std::function<void(std::string_v
     if (got < 0) return fail(ErrorKind::io, "cannot read {}: {}", file_.string(), system_reason(errno));
     if (got == 0) break;
     offset_ += static_cast<std::uint64_t>(got);
-    take_lines(begun_, {piece.data(), static_cast<std::size_t>(got)}, take);
+    for (const std::string& line : begun_.add({piece.data(), static_cast<std::size_t>(got)})) take(line);
   }
-  if (until == Until::end && !begun_.empty()) take(std::exchange(begun_, {}));
+  if (until == Until::end)
+    for (const std::string& line : begun_.finish()) take(line);
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "src/base/clock.hpp"
+#include "src/process/line_buffer.hpp"
 #include "src/report/run_folder.hpp"
 
 namespace dlrun::report {
@@ -54,7 +55,8 @@ class LogReader {
   explicit LogReader(std::filesystem::path file, std::uint64_t offset = 0)
       : file_(std::move(file)), offset_(offset) {}
   enum class Until { whole_lines, end };  // end: also a last line without its newline
-  /// Calls `take` with each new line. An Error where the file is there and cannot be read.
+  /// Calls `take` with each new line; one longer than LineBuffer::kMaxLine comes in pieces, as where the run
+  /// shows it. An Error where the file is there and cannot be read.
   Result<void> read(Until until, const std::function<void(std::string_view)>& take);
 
  private:
@@ -63,7 +65,7 @@ class LogReader {
   std::filesystem::path file_;
   std::uint64_t offset_;
   std::optional<std::pair<dev_t, ino_t>> id_ = {};  // of the file, once there was one
-  std::string begun_;                               // of a line
+  LineBuffer begun_;                                // of a line
 };
 
 }  // namespace dlrun::report

@@ -62,7 +62,7 @@ Standing standing_of(const RunFolder& run, const std::optional<HeadStatus>& head
   if (code)
     return end_with(*code, field<std::string>(run.record, "reason", "record").value_or(""),
                     was_stopped(run.record));
-  if (head && head->exit_code) return end_with(*head->exit_code, head->reason, false);
+  if (head && head->exit_code) return end_with(*head->exit_code, head->reason, head->stopped);
   if (!head)
     return {RunState::lost, "it has no record, and no status.json that tells of a head at work",
             std::nullopt};

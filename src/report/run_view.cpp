@@ -132,10 +132,11 @@ void read_chain_of(Draft& draft, Depth depth, const World& world) {
   }
   view.name = ledger.name, view.scheduler = ledger.scheduler;
   if (!ledger.links.empty()) view.began = parse_utc(ledger.links.front().began);
-  view.scheduler_job = ledger.links.empty() ? draft.view.chain->waiting.empty()
-                                                  ? std::nullopt
-                                                  : std::optional(draft.view.chain->waiting.front())
-                                            : std::optional(ledger.links.back().job_id);
+  const std::vector<std::string>& waiting = view.chain->waiting;
+  if (!waiting.empty() && (ledger.links.empty() || ledger.state == job::ChainState::queued))
+    view.scheduler_job = waiting.front();
+  else if (!ledger.links.empty())
+    view.scheduler_job = ledger.links.back().job_id;
 }
 
 void read_submission(Draft& draft, const World& world) {
@@ -189,15 +190,51 @@ void conclude_chain(RunView& view) {
   if (!is_over(link.state) || link.state == RunState::lost) view.standing = link;
 }
 
-void conclude(Draft& draft, Life life) {
+// Elements of an array may share an id (Grid Engine, LSF): what waits under it are others.
+bool may_be_of_array(const RunView& view) {
+  const auto text = read_regular_file(view.run / "allocation.json");
+  if (!text) return true;
+  const auto json = parse_json(*text, "allocation.json");
+  return !json || field<int>(*json, "array_index", "allocation.json").has_value();
+}
+
+// A link that ended is followed by another one, in a directory of its own.
+bool is_link(const RunView& view) {
+  return kind_of(view.entry.path.parent_path()) == FolderKind::chain;
+}
+
+// The job of a run that was preempted, or that lost a node, may be in the queue again.
+void conclude_requeued(RunView& view, const World& world) {
+  const bool may = is_over(view.standing.state) && view.standing.state != RunState::done;
+  if (!may || view.entry.kind != FolderKind::run || !view.scheduler_job || is_link(view)) return;
+  const auto job = ask_waiting_job(view.scheduler, *view.scheduler_job, world);
+  if (!job || may_be_of_array(view)) return;
+  view.job = *job;
+  const std::string held = job->held.empty() ? "" : ", on hold: " + job->held;
+  view.standing = {RunState::queued,
+                   fmt::format("job {} of {} waits for another start{}; the last one is {}{}{}",
+                               *view.scheduler_job, view.scheduler, held, word_of(view.standing.state),
+                               view.standing.reason.empty() ? "" : ": ", view.standing.reason),
+                   std::nullopt};
+}
+
+void conclude(Draft& draft, Life life, const World& world) {
   RunView& view = draft.view;
   if (draft.folder) view.standing = standing_of(*draft.folder, view.head, life);
-  if (view.chain) conclude_chain(view);
+  if (view.chain)
+    conclude_chain(view);
+  else
+    conclude_requeued(view, world);
+  if (view.standing.state == RunState::queued) view.head.reset();  // nobody leads it now
   if (view.name.empty()) view.name = job_name_of(view.entry.folder());
   if (!is_over(view.standing.state)) add_usage(view);
 }
 
 }  // namespace
+
+bool waits_again(const RunView& view) {
+  return view.entry.kind == FolderKind::run && view.standing.state == RunState::queued;
+}
 
 std::vector<RunView> views_of(const std::vector<RunEntry>& entries, Depth depth, const World& world) {
   std::vector<Draft> drafts;
@@ -214,8 +251,10 @@ std::vector<RunView> views_of(const std::vector<RunEntry>& entries, Depth depth,
   const std::vector<Life> found = lives_of(heads, world.clock.now(), world.pause);
   for (std::size_t i = 0; i < of.size(); ++i) lives[of[i]] = found[i];
   std::vector<RunView> out;
+  const AskedOnce commands(world.commands);
+  const World asked{world.environment, commands, world.clock, world.pause};
   for (std::size_t i = 0; i < drafts.size(); ++i) {
-    conclude(drafts[i], lives[i]);
+    conclude(drafts[i], lives[i], asked);
     out.push_back(std::move(drafts[i].view));
   }
   return out;

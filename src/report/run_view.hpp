@@ -40,6 +40,9 @@ struct RunView {
   std::vector<std::string> problems;
 };
 
+/// Whether a run is over for now: its job waits for another start, which goes on in the same directory.
+bool waits_again(const RunView& view);
+
 /// In the order of the entries. An entry that cannot be read is lost, with the reason.
 std::vector<RunView> views_of(const std::vector<RunEntry>& entries, Depth depth, const World& world);
 RunView view_of(const RunEntry& entry, const World& world);

@@ -40,10 +40,25 @@ SchedulerJob ask(const Submission& scheduler, const std::string& job, const Worl
 
 }  // namespace
 
+Result<CommandOutput> AskedOnce::run(const Command& command) const {
+  const auto known = answers_.find(command.argv);
+  if (known != answers_.end()) return known->second;
+  return answers_.emplace(command.argv, commands_.run(command)).first->second;
+}
+
 SchedulerJob ask_scheduler_job(const std::string& scheduler, const std::string& job, const World& world) {
   const auto found = find_submission(scheduler, world.environment, world.commands);
   if (!found || !(*found)->is_job_id(job)) return {};
   return ask(**found, job, world);
+}
+
+std::optional<SchedulerJob> ask_waiting_job(const std::string& scheduler, const std::string& job,
+                                            const World& world) {
+  const auto found = find_submission(scheduler, world.environment, world.commands);
+  if (!found || !(*found)->is_job_id(job)) return std::nullopt;
+  if (!(*found)->queue_command().empty() && !place_of(**found, job, world)) return std::nullopt;
+  SchedulerJob out = ask(**found, job, world);
+  return out.life == JobLife::waiting ? std::optional(std::move(out)) : std::nullopt;
 }
 
 Cancelled cancel_scheduler_job(const std::string& scheduler, const std::string& job, const World& world) {

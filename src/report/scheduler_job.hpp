@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "schedulers/queue_place.hpp"
@@ -20,6 +22,17 @@ struct World {
   std::function<void(Seconds)> pause;
 };
 
+/// Runs each command once: the queue of a scheduler answers for all runs of a list.
+class AskedOnce final : public CommandRunner {
+ public:
+  explicit AskedOnce(const CommandRunner& commands) : commands_(commands) {}
+  Result<CommandOutput> run(const Command& command) const override;
+
+ private:
+  const CommandRunner& commands_;
+  mutable std::map<Argv, Result<CommandOutput>> answers_;
+};
+
 enum class JobLife { waiting, started, gone, unknown };
 
 struct SchedulerJob {
@@ -29,6 +42,11 @@ struct SchedulerJob {
 };
 
 SchedulerJob ask_scheduler_job(const std::string& scheduler, const std::string& job, const World& world);
+
+/// The job as it waits; empty where it does not, or where nobody knows. One that does not wait costs one look
+/// at the queue.
+std::optional<SchedulerJob> ask_waiting_job(const std::string& scheduler, const std::string& job,
+                                            const World& world);
 
 enum class Cancelled { yes, no };
 /// Cancels the job, or finds that it is gone.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/record/record.hpp"
+
 namespace dlrun::job {
 namespace {
 
@@ -61,10 +63,11 @@ void LiveStatus::usage(NodeUsage usage) {
   usage_[host] = std::move(usage);
 }
 
-void LiveStatus::ended(int exit_code, std::string reason) {
+void LiveStatus::ended(const Outcome& outcome) {
   status_.stage = HeadStage::ended;
-  status_.exit_code = exit_code;
-  status_.reason = std::move(reason);
+  status_.exit_code = outcome.exit_code;
+  status_.stopped = !outcome.first_failure && (outcome.interrupted_by || outcome.cancelled_by);
+  status_.reason = reason_of(outcome);
 }
 
 HeadStatus LiveStatus::at(Instant now, Ticks ticks) {

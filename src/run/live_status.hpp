@@ -31,7 +31,7 @@ class LiveStatus {
   bool leads(Rank rank) const { return static_cast<std::size_t>(rank.get()) == leader_; }
   void usage(NodeUsage usage);
   void stragglers(Json ranks) { status_.stragglers = std::move(ranks); }
-  void ended(int exit_code, std::string reason);
+  void ended(const Outcome& outcome);
 
   /// As it is now; each call counts as one writing.
   HeadStatus at(Instant now, Ticks ticks);

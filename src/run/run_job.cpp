@@ -375,9 +375,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   Ran ran = run_attempts(job, std::move(launcher), context);
   context.agents.dismiss();
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
-  const auto tell_end = [&](LiveStatus& live) {
-    live.ended(report.outcome.exit_code, reason_of(report.outcome));
-  };
+  const auto tell_end = [&](LiveStatus& live) { live.ended(report.outcome); };
   // Who looks for a job of a scheduler is to find a record.
   if (request.run_directory && !start && is_refused(ran)) {
     status_file->change(tell_end);  // the metrics file may be elsewhere

@@ -30,6 +30,8 @@ class RunStatus {
   // all.
   virtual std::optional<Ticks> lines_due() const { return std::nullopt; }
   virtual void flush_lines(std::optional<Ticks>) {}
+  // Nothing more waits to be shown now: lines that were gathered to be written at once are written.
+  virtual void rest() {}
   virtual void progress(
       const Json& report) = 0;  // rank 0's {"step": .., "steps": .., "epoch": .., "loss": ..}
   virtual void problem(const std::string& text) = 0;  // said whatever the user wants to hear

@@ -70,6 +70,7 @@ void StatusQueue::run() {
     if (!wait_for_work(lock)) {
       lock.unlock();
       status_.flush_lines(std::chrono::steady_clock::now());
+      status_.rest();
       lock.lock();
       continue;
     }
@@ -82,6 +83,11 @@ void StatusQueue::run() {
     if (const auto due = status_.lines_due(); due && *due <= std::chrono::steady_clock::now())
       status_.flush_lines(std::chrono::steady_clock::now());
     lock.lock();
+    if (waiting_.empty()) {
+      lock.unlock();
+      status_.rest();
+      lock.lock();
+    }
     busy_ = false;
     bytes_ -= item.bytes;
     if ((was_full_ && bytes_ <= kMaxQueued / 2) || waiting_.empty()) tell();

@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -181,6 +182,13 @@ class Failure(support.Case):
         self.assertIn("error: cannot start a thread: Resource temporarily unavailable\n  hint: the limit of processes and threads is reached", err)
         self.assertFalse(self.exists("ran"))
 
+    def test_a_small_stack_ends_neither_head_nor_agent(self):
+        """A thread would get as little, and the loader of a driver's library needs more."""
+        small = 128 << 10
+        code, out, err = self.plain("ulimit -s", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (small, small)))
+        self.assertEqual((code, out), (0, "[worker 0] 128\n"), err)
+        self.assertNotIn("could not confirm", err)
+
     def test_children_left_behind_are_ended(self):
         code, _, err = self.plain("setsid sleep 1000 & (setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &) ; sleep 0.3; exit 0")
         self.assertEqual(code, 0)
@@ -326,6 +334,17 @@ class Failure(support.Case):
                                       "head -c 1M /dev/zero >small/fill; true")
             self.assertEqual(code, 74, err)
             self.assertIn("there is no record of this run: ", err)
+            self.assertIn("state      failed", self.dlrun("status", "small/other")[1])
+            # And where somebody ends it: it did not fail.
+            shutil.rmtree(os.path.join(disk, "other"))
+            os.remove(os.path.join(disk, "fill"))
+            process = self.start("--framework", "plain", "--run-dir", "small/third", "--", "bash", "-c", "head -c 1M /dev/zero >small/fill 2>/dev/null; touch up; sleep 1000")
+            support.wait_until(lambda: self.exists("up"), "the disk is full")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+            self.assertEqual(process.returncode, 130, err)
+            self.assertIn("there is no record of this run: ", err)
+            self.assertIn("state      stopped (exit code 130)", self.dlrun("status", "small/third")[1])
         finally:
             subprocess.run(["umount", disk], check=True)
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import threading
 
 import support
@@ -211,6 +212,23 @@ class Nodes(support.Case):
         report = json.loads(out)
         self.assertIn("accepts no more connections", out)
         self.assertLess(report["seconds"], 100)  # a job would wait for 120 s
+
+    def test_this_machine_by_any_of_its_names_and_addresses_needs_no_ssh(self):
+        """By ssh none of them would answer: nobody listens at that port."""
+        own = [each["local"] for link in json.loads(subprocess.run(["ip", "-j", "address"], check=True, capture_output=True, text=True).stdout)
+               for each in link["addr_info"] if each.get("scope") == "global"]
+
+        def on(host):
+            return self.dlrun("--hosts", f"[{host}]" if ":" in host else host, "--set", "launch.ssh={port: 9, connect-timeout: 2s}",
+                              "--framework", "plain", "--", "echo", "here")
+
+        for host in ["localhost", "127.0.0.1", "127.0.0.2", "::1", os.uname().nodename, *own]:
+            with self.subTest(host):
+                code, out, err = on(host)
+                self.assertEqual((code, out), (0, "[worker 0] here\n"), err)
+        code, _, err = on("192.0.2.7")
+        self.assertEqual(code, 69, err)
+        self.assertIn("192.0.2.7 cannot be reached by ssh", err)
 
     def test_a_way_that_is_none_is_refused(self):
         code, _, err = self.dlrun("--allocation", "three.json", "--via", "loca", "--framework", "plain", "--", "true")

@@ -33,6 +33,24 @@ class Output(support.Case):
             mine = [line for line in lines if line.startswith(f"[worker {rank}] ")]
             self.assertEqual(mine, [f"[worker {rank}] line {i} of {rank} " + "x" * 200 for i in range(3000)])
 
+    def test_lines_that_are_there_at_once_are_written_at_once_and_a_lone_one_does_not_wait(self):
+        """In a pipe of packets each write is read by itself."""
+        reading, writing = os.pipe2(os.O_DIRECT | os.O_CLOEXEC)
+        script = "echo first; until [ -e seen ]; do sleep 0.01; done; seq 1 50000"
+        process = subprocess.Popen([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--quiet", "--", "bash", "-c", script], cwd=self.folder,
+                                   env=self.environment, stdin=subprocess.DEVNULL, stdout=writing)
+        os.close(writing)
+        packets = [os.read(reading, 65536)]
+        self.write("seen", "")
+        while packet := os.read(reading, 65536):
+            packets.append(packet)
+        os.close(reading)
+        self.assertEqual(process.wait(), 0)
+        self.assertEqual(packets[0], b"[worker 0] first\n")
+        self.assertEqual(b"".join(packets[1:]).decode().splitlines(), [f"[worker 0] {i}" for i in range(1, 50001)])
+        self.assertTrue(all(packet.endswith(b"\n") for packet in packets))  # a reader sees whole lines
+        self.assertLess(len(packets), 5000)
+
     def test_bytes_that_are_no_text_pass_through(self):
         process = self.start("--framework", "plain", "--run-dir", "run", "--", "printf", r"\xff\x00\x1b[0m\n")
         process.stdout.reconfigure(errors="surrogateescape")

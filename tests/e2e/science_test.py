@@ -4,6 +4,7 @@ once are trained, evaluated and asked, and what cannot be read or run is said wi
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -126,6 +127,22 @@ class Science(support.Case):
         self.assertGreater(result["validation_accuracy"], 0.9)
         self.assertGreater(result["validation_f1"], 0.9)
 
+    def test_damaged_samples_are_named_once_and_counted_over_all_ranks_after_each_epoch(self):
+        rows = numpy.arange(96, dtype="float32").reshape(48, 2) / 96
+        rows[[3, 17, 18, 31, 40], 1] = numpy.nan
+        self.save("bad/x.npy", rows)
+        self.save("bad/y.npy", numpy.full((48, 1), 0.5, "float32"))
+        job = self.job("drop", ["model: {layers: [{fully-connected: targets}]}", "batch: 2", "epochs: 3", "optimizer: {lr: 0.001}",
+                                "data: {format: numpy, dir: bad, samples: x.npy, targets: y.npy, train: 0.75, damaged: drop}"])
+        code, out, err = self.dlrun("--tasks-per-node", "3", "--run-dir", "run", job)
+        self.assertEqual(code, 0, out + err)
+        named = re.findall(r"damaged sample left out: .*offset (\d+)", out + err)
+        self.assertEqual((len(named), len(set(named))), (5, 5), out + err)
+        trained = re.findall(r"(\d+) damaged sample\(s\) left out of epoch (\d)", out)
+        self.assertEqual([epoch for _, epoch in trained], ["1", "2", "3"], out)
+        validated = set(re.findall(r"(\d+) damaged sample\(s\) left out of the validation split", out)) or {"0"}
+        self.assertEqual({int(count) + int(*validated) for count, _ in trained}, {5}, out)
+
     def test_what_cannot_be_read_or_run_is_said_before_it_starts_or_with_its_place(self):
         self.save("bad/x.npy", numpy.array([[1, 2], [3, numpy.nan], [5, 6], [7, 8]], "float32"))
         self.save("bad/y.npy", numpy.array([[0.5], [1], [0], [2.5]], "float32"))
@@ -147,6 +164,7 @@ class Science(support.Case):
         code, out, err = self.dlrun(self.job("drop", [layers, data % ", damaged: drop", "batch: 1", "seed: 7", "optimizer: {lr: 0.001}"]))
         self.assertEqual(code, 0, out + err)
         self.assertEqual((out + err).count("damaged sample left out: "), 1)
+        self.assertEqual((out + err).count("1 damaged sample(s) left out of epoch 1"), 1)
         self.assertIn("x.npy: offset 140", out + err)
         self.assertIn("epoch 1/1", out + err)  # whose last step has this sample alone
 

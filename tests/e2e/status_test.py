@@ -346,23 +346,46 @@ class Status(support.Case):
                 {"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": "17", "array_index": array_index, "end_time": None,
                  "evidence": [], "nodes": [{"host": os.uname().nodename, "slots": 1, "cpus": 1, "gpus": None}]}))
             got, _, err = self.dlrun("--allocation", allocation, "--via", "local", "--run-dir", run, "--framework", "plain", "--", "sh", "-c",
-                                     f"exit {code}")
+                                     f"echo hello; exit {code}")
             self.assertEqual(got, code, err)
             self.write("programs/jobs", "17 PENDING\n")
 
         # Elements of an array may share their id: another one waits under it.
-        for run, array_index, exits, told, jobs in (("stopped", None, 75, "job 17 of slurm is cancelled", ""),
-                                                    ("failed", None, 3, "job 17 of slurm is cancelled", ""),
-                                                    ("done", None, 0, "is over: done", "17 PENDING\n"),
-                                                    ("element", 2, 75, "is over: stopped", "17 PENDING\n")):
+        for run, array_index, exits, state, told, jobs in (("stopped", None, 75, "queued", "job 17 of slurm is cancelled", ""),
+                                                           ("failed", None, 3, "queued", "job 17 of slurm is cancelled", ""),
+                                                           ("done", None, 0, "done", "is over: done", "17 PENDING\n"),
+                                                           ("element", 2, 75, "stopped", "is over: stopped", "17 PENDING\n")):
             with self.subTest(run):
                 ended(run, array_index, exits)
+                status = self.status(run)
+                self.assertEqual(status["state"], state)
+                if state == "queued":
+                    self.assertIn(f"job 17 of slurm waits for another start; the last one is {run}", status["reason"])
+                    self.assertEqual((status["queue"]["position"], status["exit_code"], status["head"]), (2, None, None))
+                    self.assertRegex(self.dlrun("status", run)[1], r"state      queued\nreason     job 17 .*\njob        Slurm job 17\nqueue      position 2")
+                    self.assertIn("hello", self.dlrun("logs", "-f", run)[1])  # it ends: nobody writes now
                 code, _, err = self.dlrun("stop", run)
                 self.assertEqual(code, 0, err)
                 self.assertIn(told, err)
                 self.assertEqual(self.read("programs/jobs"), jobs)
         self.write("programs/jobs", "")
         self.assertIn("is over: failed", self.dlrun("stop", "failed")[2])
+
+    def test_a_list_asks_the_queue_once_and_shows_what_waits_again(self):
+        self.fake_slurm()
+        for name, job in (("a", "17"), ("b", "18"), ("c", "19")):
+            allocation = self.write("allocation.json", json.dumps(
+                {"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": job, "array_index": None, "end_time": None,
+                 "evidence": [], "nodes": [{"host": os.uname().nodename, "slots": 1, "cpus": 1, "gpus": None}]}))
+            self.assertEqual(self.dlrun("--allocation", allocation, "--via", "local", "--run-dir", f"runs/{name}", "--framework", "plain", "--", "false")[0], 1)
+        self.write("programs/jobs", "17 PENDING\n")
+        os.rename(f"{self.folder}/programs/squeue", f"{self.folder}/programs/squeue.real")
+        os.chmod(self.write("programs/squeue", f'#!/bin/bash\necho "$*" >> {self.folder}/asked\n. {self.folder}/programs/squeue.real "$@"\n'), 0o755)
+        code, out, err = self.dlrun("list")
+        self.assertEqual(code, 0, err)
+        self.assertEqual({line.split()[1]: line.split()[0] for line in out.splitlines()[1:]}, {"a": "queued", "b": "failed", "c": "failed"}, out)
+        self.assertRegex(out, r"queued +a +17 .*job 17 of slurm waits for another start")
+        self.assertEqual(sum("%i|" in line for line in self.read("asked").splitlines()), 1, self.read("asked"))
 
     def test_the_queues_of_pbs_and_lsf_tell_the_place_of_a_job(self):
         path = self.environment["PATH"]

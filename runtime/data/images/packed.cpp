@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <thread>
 
-#include <unistd.h>
-
 #include "runtime/base/checksum.hpp"
 #include "runtime/data/images/image_data.hpp"
+#include "runtime/data/partial_folder.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
 #include "src/base/regular_file.hpp"
@@ -210,20 +209,14 @@ Result<DataParts> load_packed(const fs::path& folder) {
 }
 
 Result<Packed> pack_images(const PackJob& job) {
-  std::error_code problem;
-  if (fs::exists(job.into, problem))
-    return fail(Error{.kind = ErrorKind::io,
-                      .what = fmt::format("{} already exists", job.into.string()),
-                      .hint = "give a new folder with --into"});
-  const fs::path beside = job.into.string() + fmt::format(".tmp{}", ::getpid());
-  TRY(make_directories(beside, Access::shared));
-  auto packed = pack_into(job, beside);
-  if (packed) fs::rename(beside, job.into, problem);
-  if (packed && !problem) return packed;
-  std::error_code ignored;
-  fs::remove_all(beside, ignored);
+  const PartialFolder partial = TRY(PartialFolder::hold(job.into));
+  TRY(partial.clear());  // of a process that was killed: half a part is of no use
+  auto packed = pack_into(job, partial.path());
+  const auto complete = packed ? partial.complete() : Result<void>();
+  if (packed && complete) return packed;
+  partial.remove();
   if (!packed) return packed;
-  return fail(ErrorKind::io, "cannot create {}: {}", job.into.string(), problem.message());
+  return fail(complete.error());
 }
 
 }  // namespace dlrun::runtime

@@ -83,6 +83,50 @@ TEST_CASE("what a row says of submit is what submit does with the flag") {
   CHECK(seen >= 15);
 }
 
+namespace {
+
+// What refuses these words; empty: nothing.
+std::string refusal_of_request(std::vector<std::string> words) {
+  words.insert(words.begin(), "run");
+  words.push_back("job.yaml");
+  const auto line = cli::read_command_line(words);
+  REQUIRE_MESSAGE(line.has_value(), line.error().text());
+  const auto request =
+      cli::request_of(dynamic_cast<const cli::RunCommand&>(*line->command).job, Environment());
+  if (request) return {};
+  CHECK(request.error().kind == ErrorKind::usage);
+  return request.error().text();
+}
+
+}  // namespace
+
+TEST_CASE("a flag of a key and --set of the same key must agree") {
+  for (const cli::FlagRow<cli::JobOptions>& row : cli::job_flags()) {
+    const auto* key = std::get_if<cli::Key>(&row.place);
+    if (key == nullptr) continue;
+    const std::string path(key->path), name(row.flag.long_name());
+    CAPTURE(name);
+    const std::string value = key->switched.empty() ? value_for(row.flag) : std::string(key->switched);
+    const auto with = [&](const std::string& set) {
+      std::vector<std::string> words = given(row.flag);
+      words.insert(words.begin(), {"--set", set});
+      return refusal_of_request(words);
+    };
+    CHECK(with(path + "=" + value).empty());
+    const std::string said = with(path + "=unlike");
+    CHECK(said.find(name) != std::string::npos);
+    CHECK(said.find("--set " + path + "=unlike give different values of " + path) != std::string::npos);
+    CHECK(said.find("hint: remove one of them") != std::string::npos);
+  }
+  CHECK(refusal_of_request({"--nodes", "2", "--set", "resources={nodes: 3}"})
+            .starts_with("--nodes 2 and --set resources.nodes=3 give"));
+  CHECK(refusal_of_request({"--no-bind", "--set", "launch.bind=true"})
+            .starts_with("--no-bind (launch.bind=false) and --set launch.bind=true give"));
+  CHECK(refusal_of_request({"--set", "resources=null", "--nodes", "2"}).empty());
+  CHECK(refusal_of_request({"--set", "resources.nodes=3", "--set", "resources.nodes=2", "--nodes", "2"})
+            .empty());
+}
+
 TEST_CASE("a flag that is refused says why") {
   const auto refusal = [](const std::vector<std::string>& words) {
     const auto line = cli::read_command_line(words);

@@ -9,6 +9,7 @@
 #include "image_support.hpp"
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/images/image_data.hpp"
+#include "runtime/data/partial_folder.hpp"
 #include "src/base/json.hpp"
 
 using namespace dlrun;
@@ -76,6 +77,26 @@ TEST_CASE("packed they are the same samples, over several shards") {
   CHECK(
       pack_images({.data = photos.spec(), .into = out.path / "packed"}).error().what.find("already exists") !=
       std::string::npos);
+}
+
+TEST_CASE("what a preparation that was killed left is not in the next one, nor beside it") {
+  const Photos photos;
+  const Folder out;
+  out.write("packed.partial/train-00007.pixels.tmp4711", "half");
+  out.write("packed.partial/train-00007.pixels", "whole");
+  REQUIRE(pack_images({.data = photos.spec(), .into = out.path / "packed"}).has_value());
+  CHECK_FALSE(std::filesystem::exists(out.path / "packed" / "train-00007.pixels"));
+  CHECK(std::distance(std::filesystem::directory_iterator(out.path), {}) == 1);
+}
+
+TEST_CASE("two processes do not prepare one folder at once") {
+  const Photos photos;
+  const Folder out;
+  const PartialFolder held = PartialFolder::hold(out.path / "packed").value();
+  const auto packed = pack_images({.data = photos.spec(), .into = out.path / "packed"});
+  REQUIRE_FALSE(packed.has_value());
+  CHECK(packed.error().what.starts_with("another process prepares "));
+  CHECK(std::filesystem::exists(held.path()));
 }
 
 TEST_CASE("damaged images are all named, or left out by everybody") {

@@ -30,6 +30,17 @@ std::vector<int> ranks_of(const LogChoice& choice) {
 
 }  // namespace
 
+TEST_CASE("a line without an end is shown in pieces, and never held whole") {
+  const test::Folder folder;
+  const std::size_t most = LineBuffer::kMaxLine;
+  folder.write("log", std::string(3 * most + 5, 'x') + "\nend\n");
+  LogReader reader(folder.path / "log");
+  std::vector<std::size_t> sizes;
+  REQUIRE(reader.read(LogReader::Until::whole_lines,
+                      [&](std::string_view line) { sizes.push_back(line.size()); }));
+  CHECK(sizes == std::vector<std::size_t>{most, most, most, 5, 3});
+}
+
 TEST_CASE("logs are chosen by rank, role and host together") {
   CHECK(ranks_of({}) == std::vector<int>{0, 1, 2});
   CHECK(ranks_of({.ranks = "0,2-9"}) == std::vector<int>{0, 2});

@@ -50,6 +50,14 @@ TEST_CASE("a head that lives tells how far it is") {
   CHECK(standing_of(run, head_in(HeadStage::stopping), Life::alive).state == RunState::stopping);
 }
 
+TEST_CASE("without a record, as on a full disk, the head's last word is the end") {
+  job::HeadStatus head = head_in(job::HeadStage::ended);
+  head.exit_code = 130;
+  CHECK(standing_of(folder_with(nullptr), head, Life::ended).state == RunState::failed);
+  head.stopped = true;
+  CHECK(standing_of(folder_with(nullptr), head, Life::ended).state == RunState::stopped);
+}
+
 TEST_CASE("a run without record whose head is gone is lost, and says whose") {
   const Standing gone = standing_of(folder_with(nullptr), head_in(job::HeadStage::running), Life::ended);
   CHECK(gone.state == RunState::lost);

@@ -2,6 +2,7 @@
 #include "src/run/live_status.hpp"
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -133,11 +134,20 @@ TEST_CASE("a program that resumes from an earlier step starts its pace anew") {
 TEST_CASE("each writing counts, and the end is told") {
   LiveStatus live = begun(1, 1);
   CHECK(live.at({}, kBegan).beats == 1);
-  live.ended(3, "worker 0: exit code 3");
+  Outcome failed;
+  failed.exit_code = 3;
+  failed.first_failure.emplace();
+  failed.interrupted_by = SIGINT;
+  live.ended(failed);
   const HeadStatus last = live.at({}, kBegan);
   CHECK(last.beats == 2);
   CHECK(last.stage == HeadStage::ended);
   CHECK(last.exit_code == 3);
+  CHECK_FALSE(last.stopped);
+  Outcome stopped;
+  stopped.exit_code = 130, stopped.interrupted_by = SIGINT;
+  live.ended(stopped);
+  CHECK(head_status_from_json(to_json(live.at({}, kBegan)), "status.json").value().stopped);
 }
 
 TEST_CASE("the file is there from the start to the end, and a request to stop is passed on once") {
@@ -146,7 +156,7 @@ TEST_CASE("the file is there from the start to the end, and a request to stop is
   {
     HeadStatusFile file(folder.path, "metrics.prom", {}, [&](RunStop) { ++stops; });
     REQUIRE(request_stop(folder.path, RunStop::save));
-    file.change([](LiveStatus& live) { live.ended(0, "done"); });
+    file.change([](LiveStatus& live) { live.ended({}); });
     while (stops == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(file.problem().empty());
   }

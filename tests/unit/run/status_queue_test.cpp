@@ -34,6 +34,10 @@ class Reader final : public RunStatus {
     changed_.wait(lock, [this] { return !held_; });
     shown_.push_back(text);
   }
+  void rest() override {
+    const std::lock_guard lock(mutex_);
+    rests_.push_back(shown_.size());
+  }
   void stopping() override { release(); }
   void finished(const plan::Plan&, const Outcome&) override {}
 
@@ -52,6 +56,11 @@ class Reader final : public RunStatus {
     const std::lock_guard lock(mutex_);
     due_ = due;
   }
+  // How much had been shown at each rest.
+  std::vector<std::size_t> rests() const {
+    const std::lock_guard lock(mutex_);
+    return rests_;
+  }
   std::vector<std::string> shown() const {
     const std::lock_guard lock(mutex_);
     return shown_;
@@ -63,6 +72,7 @@ class Reader final : public RunStatus {
   bool held_ = false;
   std::optional<Ticks> due_;
   std::vector<std::string> shown_;
+  std::vector<std::size_t> rests_;
 };
 
 StatusQueue::Work say(std::string text) {
@@ -86,6 +96,18 @@ TEST_CASE("what is added is shown in its order, and all of it before the end") {
   REQUIRE(reader.shown().size() == 100);
   CHECK(reader.shown().front() == "0");
   CHECK(reader.shown().back() == "99");
+}
+
+TEST_CASE("the reader may write what it gathered as soon as nothing more waits") {
+  Reader reader;
+  reader.hold();
+  StatusQueue queue(reader);
+  for (const char* text : {"one", "two", "three"}) queue.add(say(text));
+  reader.release();
+  while (!queue.idle()) wait_until_ready(queue);
+  queue.add(say("alone"));
+  while (!queue.idle()) wait_until_ready(queue);
+  CHECK(reader.rests() == std::vector<std::size_t>{3, 4});
 }
 
 TEST_CASE("a reader who takes nothing holds up nobody but the queue, which tells that it is full") {
