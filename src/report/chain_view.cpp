@@ -49,10 +49,7 @@ Result<Chain> read_chain(const ChainFolder& folder, const World& world) {
   return chain;
 }
 
-namespace {
-
-// A link that was killed wrote no end: the ledger says `running` until the next link begins. The scheduler
-// knows that its job waits for another start, or that it is gone and the next one waits.
+// The scheduler knows that its job waits for another start, or that it is gone and the next one waits.
 void find_waiting(ChainView& view, const World& world) {
   Chain& chain = view.chain;
   if (chain.state != ChainState::running || chain.links.empty()) return;
@@ -68,15 +65,14 @@ void find_waiting(ChainView& view, const World& world) {
     return;
   }
   chain.state = ChainState::queued;
+  view.place = ask_scheduler_job(chain.scheduler, view.waiting.front(), world).place;
+  view.held = why_held(chain, view.waiting.front(), world);
 }
-
-}  // namespace
 
 Result<ChainView> chain_view_of(const ChainFolder& folder, const World& world) {
   ChainView out;
   out.chain = TRY(read_chain(folder, world));
   out.waiting = is_over(out.chain.state) ? std::vector<std::string>{} : waiting_jobs(folder, out.chain);
-  find_waiting(out, world);
   if (!out.waiting.empty()) out.held = why_held(out.chain, out.waiting.front(), world);
   if (!out.waiting.empty() && out.chain.state == ChainState::queued)
     out.place = ask_scheduler_job(out.chain.scheduler, out.waiting.front(), world).place;

@@ -22,6 +22,9 @@ struct ChainView {
 };
 
 Result<ChainView> chain_view_of(const job::ChainFolder& folder, const World& world);
+/// Of a chain whose link is over and wrote no end: the ledger says `running` until the next link begins. It
+/// becomes queued where the link's job waits for another start, or is gone and the next one waits.
+void find_waiting(ChainView& view, const World& world);
 /// The ledger; where the scheduler knows none of the chain's jobs, nobody can write it any more: stopped.
 Result<job::Chain> read_chain(const job::ChainFolder& folder, const World& world);
 /// Whether the scheduler knows none of these jobs.

@@ -124,7 +124,6 @@ void read_chain_of(Draft& draft, Depth depth, const World& world) {
   }
   view.chain = std::move(*chain);
   const job::Chain& ledger = view.chain->chain;
-  view.job = {.life = JobLife::unknown, .place = view.chain->place, .held = view.chain->held};
   std::error_code problem;
   if (!ledger.links.empty() && fs::exists(ledger.links.back().run_directory, problem)) {
     view.run = ledger.links.back().run_directory;
@@ -132,11 +131,6 @@ void read_chain_of(Draft& draft, Depth depth, const World& world) {
   }
   view.name = ledger.name, view.scheduler = ledger.scheduler;
   if (!ledger.links.empty()) view.began = parse_utc(ledger.links.front().began);
-  const std::vector<std::string>& waiting = view.chain->waiting;
-  if (!waiting.empty() && (ledger.links.empty() || ledger.state == job::ChainState::queued))
-    view.scheduler_job = waiting.front();
-  else if (!ledger.links.empty())
-    view.scheduler_job = ledger.links.back().job_id;
 }
 
 void read_submission(Draft& draft, const World& world) {
@@ -180,9 +174,16 @@ Draft draft_of(const RunEntry& entry, Depth depth, const World& world) {
 }
 
 // The ledger's word counts, but for a link that runs: there its head's does.
-void conclude_chain(RunView& view) {
+void conclude_chain(RunView& view, const World& world) {
   const job::Chain& ledger = view.chain->chain;
   const Standing link = view.standing;
+  if (!view.run.empty() && is_over(link.state)) find_waiting(*view.chain, world);
+  view.job = {.life = JobLife::unknown, .place = view.chain->place, .held = view.chain->held};
+  const std::vector<std::string>& waiting = view.chain->waiting;
+  if (!waiting.empty() && (ledger.links.empty() || ledger.state == job::ChainState::queued))
+    view.scheduler_job = waiting.front();
+  else if (!ledger.links.empty())
+    view.scheduler_job = ledger.links.back().job_id;
   view.standing = {state_of(ledger.state), ledger.reason, std::nullopt};
   if (ledger.state == job::ChainState::queued && !view.chain->held.empty())
     view.standing.reason = "on hold: " + view.chain->held;
@@ -222,7 +223,7 @@ void conclude(Draft& draft, Life life, const World& world) {
   RunView& view = draft.view;
   if (draft.folder) view.standing = standing_of(*draft.folder, view.head, life);
   if (view.chain)
-    conclude_chain(view);
+    conclude_chain(view, world);
   else
     conclude_requeued(view, world);
   if (view.standing.state == RunState::queued) view.head.reset();  // nobody leads it now

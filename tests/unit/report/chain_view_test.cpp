@@ -41,6 +41,7 @@ report::RunView view_of(std::map<std::string, std::string> states) {
   job::Chain chain;
   chain.name = "small", chain.scheduler = "slurm", chain.state = ChainState::running;
   job::Link link;
+  std::filesystem::create_directory(folder.path / "link-0001");
   link.number = 1, link.job_id = "17", link.run_directory = (folder.path / "link-0001").string();
   chain.links.push_back(link);
   chain.queued_job = "18";
