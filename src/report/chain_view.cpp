@@ -49,6 +49,19 @@ Result<Chain> read_chain(const ChainFolder& folder, const World& world) {
   return chain;
 }
 
+namespace {
+
+// Of the first job that waits.
+void find_place(ChainView& view, const World& world) {
+  if (view.waiting.empty()) return;
+  const Chain& chain = view.chain;
+  view.held = why_held(chain, view.waiting.front(), world);
+  if (chain.state == ChainState::queued)
+    view.place = ask_scheduler_job(chain.scheduler, view.waiting.front(), world).place;
+}
+
+}  // namespace
+
 // The scheduler knows that its job waits for another start, or that it is gone and the next one waits.
 void find_waiting(ChainView& view, const World& world) {
   Chain& chain = view.chain;
@@ -65,17 +78,14 @@ void find_waiting(ChainView& view, const World& world) {
     return;
   }
   chain.state = ChainState::queued;
-  view.place = ask_scheduler_job(chain.scheduler, view.waiting.front(), world).place;
-  view.held = why_held(chain, view.waiting.front(), world);
+  find_place(view, world);
 }
 
 Result<ChainView> chain_view_of(const ChainFolder& folder, const World& world) {
   ChainView out;
   out.chain = TRY(read_chain(folder, world));
   out.waiting = is_over(out.chain.state) ? std::vector<std::string>{} : waiting_jobs(folder, out.chain);
-  if (!out.waiting.empty()) out.held = why_held(out.chain, out.waiting.front(), world);
-  if (!out.waiting.empty() && out.chain.state == ChainState::queued)
-    out.place = ask_scheduler_job(out.chain.scheduler, out.waiting.front(), world).place;
+  find_place(out, world);
   out.time = times_of(out.chain);
   if (out.held.empty()) out.left = time_left(out.chain, world.clock.now());
   return out;
