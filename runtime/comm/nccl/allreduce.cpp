@@ -24,9 +24,7 @@ class NcclAllreduce final : public DeviceAllreduce {
 
 Result<NamedAllreduce> make_nccl_allreduce(Communicator& world, Communicator& group,
                                            const std::filesystem::path& library) {
-  auto nccl = TRY(NcclCommunicator::connect(world, group, library));
-  const std::string name = nccl->name();
-  return NamedAllreduce{std::make_unique<NcclAllreduce>(std::move(nccl)), name};
+  return connect_as<NamedAllreduce, NcclAllreduce>(world, group, library);
 }
 
 }  // namespace dlrun::runtime

@@ -41,9 +41,7 @@ class NcclGroup final : public DeviceGroup {
 
 Result<NamedGroup> make_nccl_group(Communicator& world, Communicator& group,
                                    const std::filesystem::path& library) {
-  auto nccl = TRY(NcclCommunicator::connect(world, group, library));
-  const std::string name = nccl->name();
-  return NamedGroup{std::make_unique<NcclGroup>(std::move(nccl)), name};
+  return connect_as<NamedGroup, NcclGroup>(world, group, library);
 }
 
 }  // namespace dlrun::runtime

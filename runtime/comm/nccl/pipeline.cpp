@@ -34,9 +34,7 @@ class NcclPipeline final : public DevicePipeline {
 
 Result<NamedPipeline> make_nccl_pipeline(Communicator& world, Communicator& group,
                                          const std::filesystem::path& library) {
-  auto nccl = TRY(NcclCommunicator::connect(world, group, library));
-  const std::string name = nccl->name();
-  return NamedPipeline{std::make_unique<NcclPipeline>(std::move(nccl)), name};
+  return connect_as<NamedPipeline, NcclPipeline>(world, group, library);
 }
 
 }  // namespace dlrun::runtime
