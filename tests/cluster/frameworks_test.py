@@ -54,7 +54,8 @@ class Frameworks(support.Case):
                 first.communicate()
                 self.nothing_left()
                 before = float(self.loss_at_start(framework).group(1))
-                second = self.train(framework, tasks, f"{framework}-2", 60, nodes)
+                # The loss of one batch of 32 is noisy: after 60 steps it was above half of the first now and then.
+                second = self.train(framework, tasks, f"{framework}-2", 400, nodes)
                 out, err = second.communicate()
                 self.assertEqual(second.returncode, 0, err)
                 self.assertRegex(out, rf"began at step [1-9]\d+ of {ranks} ranks")

@@ -120,12 +120,12 @@ class NcclCommunicator {
   std::thread ending_;
 };
 
-/// A `Made` over a communicator of the group, with the name of its library: `Named` has both.
-template <class Named, class Made>
+/// An `Implementation` over a communicator of the group, with the name of its library: `Named` has both.
+template <class Named, class Implementation>
 Result<Named> connect_as(Communicator& world, Communicator& group, const std::filesystem::path& library) {
   auto nccl = TRY(NcclCommunicator::connect(world, group, library));
   std::string name = nccl->name();
-  return Named{std::make_unique<Made>(std::move(nccl)), std::move(name)};
+  return Named{std::make_unique<Implementation>(std::move(nccl)), std::move(name)};
 }
 
 }  // namespace dlrun::runtime
