@@ -11,6 +11,7 @@
 #include "src/agent/inventory.hpp"
 #include "src/agent/prolog_limits.hpp"
 #include "src/base/exit_code.hpp"
+#include "src/base/one_of.hpp"
 #include "src/protocol/messages.hpp"
 
 namespace dlrun::agent {
@@ -146,15 +147,20 @@ struct BeginAnew {};  // nothing of this attempt is left: the process serves ano
 
 }  // namespace action
 
-using Action = std::variant<
-    action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
-    action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode, action::SurveyStage,
-    action::ClaimStage, action::CopyStage, action::RemoveStage, action::OpenLogs, action::StartProlog,
-    action::ReadProlog, action::SetLimits, action::StartRanks, action::SignalRanks, action::SignalProlog,
-    action::SignalDescendants, action::GiveInput, action::EndInput, action::TellRanks, action::ProbeRanks,
-    action::ReadStacks, action::CheckGpus, action::WatchGpus, action::FindProvenance, action::TellAllgathered,
-    action::OpenRelay, action::JoinParent, action::SendToParent, action::SendToChildren, action::PauseOutput,
-    action::ResumeOutput, action::WriteFile, action::EndStrays, action::CloseRanks, action::AwaitWrites,
-    action::AwaitDrained, action::Exit, action::BeginAnew>;
+struct ActionTypes {
+  using Variant = std::variant<
+      action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
+      action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode, action::SurveyStage,
+      action::ClaimStage, action::CopyStage, action::RemoveStage, action::OpenLogs, action::StartProlog,
+      action::ReadProlog, action::SetLimits, action::StartRanks, action::SignalRanks, action::SignalProlog,
+      action::SignalDescendants, action::GiveInput, action::EndInput, action::TellRanks, action::ProbeRanks,
+      action::ReadStacks, action::CheckGpus, action::WatchGpus, action::FindProvenance,
+      action::TellAllgathered, action::OpenRelay, action::JoinParent, action::SendToParent,
+      action::SendToChildren, action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
+      action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit, action::BeginAnew>;
+};
+using Action = OneOf<ActionTypes>;
 
 }  // namespace dlrun::agent
+
+extern template class dlrun::OneOf<dlrun::agent::ActionTypes>;

@@ -320,3 +320,6 @@ void Agent::take(const event::RanksStarted& event) {
 }
 
 }  // namespace dlrun::agent
+
+template class dlrun::OneOf<dlrun::agent::ActionTypes>;
+template class dlrun::OneOf<dlrun::agent::EventTypes>;

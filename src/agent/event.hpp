@@ -9,6 +9,7 @@
 #include "src/agent/prolog_limits.hpp"
 #include "src/agent/suspension.hpp"
 #include "src/base/environment.hpp"
+#include "src/base/one_of.hpp"
 #include "src/process/exit_status.hpp"
 #include "src/protocol/messages.hpp"
 
@@ -213,19 +214,24 @@ struct StageDue {};
 
 }  // namespace event
 
-using Event = std::variant<
-    event::Begun, event::HeadSaid, event::HeadMalformed, event::HeadGone, event::Drained, event::OutputWaits,
-    event::Signalled, event::ReaperGone, event::InventoryTaken, event::ClockRead, event::NodeChecked,
-    event::PeersChecked, event::RingChecked, event::PortsClaimed, event::NodePrepared, event::StageSurveyed,
-    event::StageClaimed, event::StageMoved, event::StageCopied, event::StageRemoved, event::LogsOpened,
-    event::PrologStarted, event::PrologExited, event::PrologRead, event::InterfaceChosen, event::RankStarted,
-    event::RanksStarted, event::RanksTold, event::RanksProbed, event::StacksRead, event::StraysGone,
-    event::RanksClosed, event::WritesDone, event::RankLines, event::UnfinishedLine, event::RankExited,
-    event::LogFailed, event::Reported, event::InputTaken, event::InputClosed, event::MpiConnected,
-    event::MpiFinalized, event::MpiAborted, event::MpiAllgather, event::RelayOpened, event::ParentJoined,
-    event::ParentSaid, event::ParentLost, event::ChildSaid, event::RelayMalformed, event::GpusHeld,
-    event::ProvenanceFound, event::Noted, event::WritesStalled, event::WritesResumed, event::Beat,
-    event::AboveSeen, event::BarriersSeen, event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue,
-    event::RelayDue, event::StageDue>;
+struct EventTypes {
+  using Variant = std::variant<
+      event::Begun, event::HeadSaid, event::HeadMalformed, event::HeadGone, event::Drained,
+      event::OutputWaits, event::Signalled, event::ReaperGone, event::InventoryTaken, event::ClockRead,
+      event::NodeChecked, event::PeersChecked, event::RingChecked, event::PortsClaimed, event::NodePrepared,
+      event::StageSurveyed, event::StageClaimed, event::StageMoved, event::StageCopied, event::StageRemoved,
+      event::LogsOpened, event::PrologStarted, event::PrologExited, event::PrologRead, event::InterfaceChosen,
+      event::RankStarted, event::RanksStarted, event::RanksTold, event::RanksProbed, event::StacksRead,
+      event::StraysGone, event::RanksClosed, event::WritesDone, event::RankLines, event::UnfinishedLine,
+      event::RankExited, event::LogFailed, event::Reported, event::InputTaken, event::InputClosed,
+      event::MpiConnected, event::MpiFinalized, event::MpiAborted, event::MpiAllgather, event::RelayOpened,
+      event::ParentJoined, event::ParentSaid, event::ParentLost, event::ChildSaid, event::RelayMalformed,
+      event::GpusHeld, event::ProvenanceFound, event::Noted, event::WritesStalled, event::WritesResumed,
+      event::Beat, event::AboveSeen, event::BarriersSeen, event::SupervisorTick, event::HeadAnswerDue,
+      event::ShutdownDue, event::RelayDue, event::StageDue>;
+};
+using Event = OneOf<EventTypes>;
 
 }  // namespace dlrun::agent
+
+extern template class dlrun::OneOf<dlrun::agent::EventTypes>;

@@ -168,9 +168,8 @@ Result<Any> decode_as(Message& message) {
   return std::move(*taken);
 }
 
-template <class... Messages>
-Result<std::variant<Messages...>> decode_any(Message message, std::type_identity<std::variant<Messages...>>) {
-  using Any = std::variant<Messages...>;
+template <class Any, class... Messages>
+Result<Any> decode_any(Message message, std::type_identity<std::variant<Messages...>>) {
   const std::string_view type = message.type();
   std::optional<Result<Any>> out;
   (void)((format_of<Messages>.name == type && (out.emplace(decode_as<Any, Messages>(message)), true)) || ...);
@@ -191,10 +190,10 @@ Message encode(const FromAgent& message) {
   return encode_any(message);
 }
 Result<ToAgent> decode_to_agent(Message message) {
-  return decode_any(std::move(message), std::type_identity<ToAgent>());
+  return decode_any<ToAgent>(std::move(message), std::type_identity<ToAgentTypes::Variant>());
 }
 Result<FromAgent> decode_from_agent(Message message) {
-  return decode_any(std::move(message), std::type_identity<FromAgent>());
+  return decode_any<FromAgent>(std::move(message), std::type_identity<FromAgentTypes::Variant>());
 }
 std::string_view name_of(const ToAgent& message) {
   return name_of_any(message);
@@ -226,3 +225,6 @@ Result<void> check_version(const Message& first) {
 }
 
 }  // namespace dlrun::protocol
+
+template class dlrun::OneOf<dlrun::protocol::ToAgentTypes>;
+template class dlrun::OneOf<dlrun::protocol::FromAgentTypes>;

@@ -14,6 +14,7 @@
 
 #include "src/base/clock.hpp"
 #include "src/base/json.hpp"
+#include "src/base/one_of.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
 #include "src/plan/node_inventory.hpp"
@@ -147,15 +148,18 @@ struct BeginAnew {};  // likewise: it may serve another attempt, and says Ready 
 
 }  // namespace to_agent
 
-using ToAgent =
-    std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
-                 to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::KeptProlog,
-                 to_agent::Slice, to_agent::StageSurvey, to_agent::StageDrop, to_agent::StageIn,
-                 to_agent::StageChain, to_agent::Go, to_agent::Allgathered, to_agent::Relay,
-                 to_agent::RelayParent, to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint,
-                 to_agent::Regroup, to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks,
-                 to_agent::Suspend, to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive,
-                 to_agent::Bye, to_agent::BeginAnew>;
+struct ToAgentTypes {
+  using Variant =
+      std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
+                   to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::KeptProlog,
+                   to_agent::Slice, to_agent::StageSurvey, to_agent::StageDrop, to_agent::StageIn,
+                   to_agent::StageChain, to_agent::Go, to_agent::Allgathered, to_agent::Relay,
+                   to_agent::RelayParent, to_agent::ChildAllgather, to_agent::Stop,
+                   to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld, to_agent::ProbeRanks,
+                   to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume, to_agent::Input,
+                   to_agent::InputEnd, to_agent::Alive, to_agent::Bye, to_agent::BeginAnew>;
+};
+using ToAgent = OneOf<ToAgentTypes>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -344,18 +348,25 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent = std::variant<
-    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::StageSources,
-    from_agent::StageNeeds, from_agent::StageDropped, from_agent::StageMoved, from_agent::Staged,
-    from_agent::PrologLeft, from_agent::PrologEnded, from_agent::InterfaceChosen, from_agent::GpusHeld,
-    from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled, from_agent::Started,
-    from_agent::Output, from_agent::Report, from_agent::LeftWorld, from_agent::Exited, from_agent::Failed,
-    from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
-    from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
-    from_agent::Probed, from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
-    from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued,
-    from_agent::HeadSilent, from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean,
-    from_agent::Done>;
+struct FromAgentTypes {
+  using Variant = std::variant<
+      from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+      from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::StageSources,
+      from_agent::StageNeeds, from_agent::StageDropped, from_agent::StageMoved, from_agent::Staged,
+      from_agent::PrologLeft, from_agent::PrologEnded, from_agent::InterfaceChosen, from_agent::GpusHeld,
+      from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled, from_agent::Started,
+      from_agent::Output, from_agent::Report, from_agent::LeftWorld, from_agent::Exited, from_agent::Failed,
+      from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
+      from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
+      from_agent::Probed, from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
+      from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued,
+      from_agent::HeadSilent, from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean,
+      from_agent::Done>;
+};
+using FromAgent = OneOf<FromAgentTypes>;
 
 }  // namespace dlrun::protocol
+
+extern template class dlrun::OneOf<dlrun::protocol::ToAgentTypes>;
+
+extern template class dlrun::OneOf<dlrun::protocol::FromAgentTypes>;

@@ -256,3 +256,6 @@ std::vector<NodeIndex> Head::reader() const {
 }
 
 }  // namespace dlrun::job
+
+template class dlrun::OneOf<dlrun::job::ActionTypes>;
+template class dlrun::OneOf<dlrun::job::EventTypes>;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/json.hpp"
+#include "src/base/one_of.hpp"
 #include "src/plan/node_inventory.hpp"
 #include "src/plan/ports.hpp"
 #include "src/run/head_events.hpp"
@@ -127,15 +128,20 @@ struct ShowResized {};
 
 }  // namespace action
 
-using Action =
-    std::variant<action::Send, action::SendSlices, action::SendSlice, action::StartAgent, action::KeepProlog,
-                 action::KeepAgent, action::CloseStream, action::KillAgent, action::WakeAt,
-                 action::PlanWithoutPorts, action::PlanWithInventories, action::PlanJoin, action::StopSelf,
-                 action::BeginInput, action::InputTaken, action::EndInput, action::AllStarted,
-                 action::WalltimeReport, action::EndWalltime, action::HideSecrets, action::Finish,
-                 action::Record, action::ShowPhase, action::ShowNote, action::ShowLines,
-                 action::ShowUnfinished, action::ShowProgress, action::ShowUsage, action::ShowStragglers,
-                 action::WriteMetrics, action::WriteStacks, action::WriteHostAnswers, action::ShowStopping,
-                 action::ShowResized>;
+struct ActionTypes {
+  using Variant =
+      std::variant<action::Send, action::SendSlices, action::SendSlice, action::StartAgent,
+                   action::KeepProlog, action::KeepAgent, action::CloseStream, action::KillAgent,
+                   action::WakeAt, action::PlanWithoutPorts, action::PlanWithInventories, action::PlanJoin,
+                   action::StopSelf, action::BeginInput, action::InputTaken, action::EndInput,
+                   action::AllStarted, action::WalltimeReport, action::EndWalltime, action::HideSecrets,
+                   action::Finish, action::Record, action::ShowPhase, action::ShowNote, action::ShowLines,
+                   action::ShowUnfinished, action::ShowProgress, action::ShowUsage, action::ShowStragglers,
+                   action::WriteMetrics, action::WriteStacks, action::WriteHostAnswers, action::ShowStopping,
+                   action::ShowResized>;
+};
+using Action = OneOf<ActionTypes>;
 
 }  // namespace dlrun::job
+
+extern template class dlrun::OneOf<dlrun::job::ActionTypes>;

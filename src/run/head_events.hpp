@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "src/base/clock.hpp"
+#include "src/base/one_of.hpp"
 #include "src/base/result.hpp"
 #include "src/plan/plan.hpp"
 #include "src/process/event_loop.hpp"
@@ -107,11 +108,16 @@ struct HeldUp {};  // it is time to beat, and the agents are not read: a reader 
 
 }  // namespace event
 
-using Event =
-    std::variant<event::Begun, event::Connected, event::NoAgent, event::Received, event::Malformed,
-                 event::Closed, event::Unacknowledged, event::Planned, event::LauncherNote, event::Signal,
-                 event::Input, event::InputEnd, event::CheckpointDue, event::WalltimeOver,
-                 event::WritesStalled, event::WritesResumed, event::StacksAsked, event::HostsAsked,
-                 event::JoinPlanned, event::Woken, event::HeldUp>;
+struct EventTypes {
+  using Variant =
+      std::variant<event::Begun, event::Connected, event::NoAgent, event::Received, event::Malformed,
+                   event::Closed, event::Unacknowledged, event::Planned, event::LauncherNote, event::Signal,
+                   event::Input, event::InputEnd, event::CheckpointDue, event::WalltimeOver,
+                   event::WritesStalled, event::WritesResumed, event::StacksAsked, event::HostsAsked,
+                   event::JoinPlanned, event::Woken, event::HeldUp>;
+};
+using Event = OneOf<EventTypes>;
 
 }  // namespace dlrun::job
+
+extern template class dlrun::OneOf<dlrun::job::EventTypes>;

@@ -69,8 +69,8 @@ TEST_CASE("the samples are all messages that there are, each under a name of its
   std::set<std::string> to, from;
   for (const Sample& sample : sample_messages())
     (sample.direction == kToAgent ? to : from).emplace(sample.message.type());
-  CHECK(to.size() == std::variant_size_v<ToAgent>);
-  CHECK(from.size() == std::variant_size_v<FromAgent>);
+  CHECK(to.size() == std::variant_size_v<ToAgentTypes::Variant>);
+  CHECK(from.size() == std::variant_size_v<FromAgentTypes::Variant>);
 }
 
 TEST_CASE("a message without one of its fields is refused, with the name of both") {
