@@ -54,6 +54,8 @@ double largest_error(const std::vector<float>& sum, const Arrays& arrays) {
 void check(const Sum& sum, double tolerance) {
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8})
     for (const std::size_t length : {0U, 1U, 17U, 1000U, 70'000U, 600'011U}) {
+      if (length > 100'000 && ranks != 2 && ranks != 3 && ranks != 8)
+        continue;  // many pieces: of few, and of most
       CAPTURE(ranks);
       CAPTURE(length);
       const Arrays arrays = random_arrays(ranks, length, 10);

@@ -37,6 +37,7 @@ TEST_CASE("an allgather has every rank's part in the order of the ranks") {
 TEST_CASE("reduce-scatter gives each rank its block of the sum, to the bits of a sum in rank order") {
   for (const int ranks : {1, 2, 3, 5, 8})
     for (const std::size_t block : {0U, 1U, 17U, 70'003U, 600'011U}) {
+      if (block > 100'000 && ranks > 3) continue;  // as many bytes as in all other cases
       CAPTURE(ranks);
       CAPTURE(block);
       const Arrays arrays = random_arrays(ranks, block * static_cast<std::size_t>(ranks), 1000);
