@@ -85,6 +85,12 @@ Result<Seconds> as_duration(const Node& node, std::string_view name) {
   return value;
 }
 
+Result<Interval> as_interval(const Node& node, std::string_view name) {
+  auto interval = parse_interval(TRY(as_text(node, name)));
+  if (interval) return interval;
+  return error_at(node, fmt::format("{}: {}", name, interval.error().what), interval.error().hint);
+}
+
 Result<std::uint64_t> as_size(const Node& node, std::string_view name) {
   if (node.kind != Kind::scalar) return wrong(node, name, "a size such as 8MiB");
   auto value = parse_size(node.scalar);

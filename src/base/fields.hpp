@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
+#include "src/base/interval.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/yaml.hpp"
 
@@ -23,6 +24,7 @@ Result<std::int64_t> as_integer(const Node& node, std::string_view name, std::in
 Result<double> as_number(const Node& node, std::string_view name, double low, double high);
 Result<bool> as_bool(const Node& node, std::string_view name);
 Result<Seconds> as_duration(const Node& node, std::string_view name);
+Result<Interval> as_interval(const Node& node, std::string_view name);
 Result<std::uint64_t> as_size(const Node& node, std::string_view name);
 Result<std::vector<std::string>> as_text_list(const Node& node,
                                               std::string_view name);  // a single scalar is a list of one

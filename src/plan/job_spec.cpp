@@ -381,12 +381,6 @@ Result<LaunchSpec> read_launch(Fields fields) {
   return out;
 }
 
-Result<void> check_interval(const Node& node, std::string_view name) {
-  const auto interval = parse_interval(node.scalar);
-  if (interval) return {};
-  return yaml::error_at(node, fmt::format("{}: {}", name, interval.error().what), interval.error().hint);
-}
-
 Result<void> check_request(const Node& node, const std::string& text) {
   static const std::array<std::string, 6> signals{"signal:TERM", "signal:INT", "signal:USR1",
                                                   "signal:USR2", "signal:HUP", "signal:CONT"};
@@ -407,7 +401,7 @@ Result<CheckpointSpec> read_checkpoint(Fields fields, const std::filesystem::pat
   if (fields.has("request")) out.request = TRY(fields.text_list("request"));
   out.lead = TRY(fields.text_or("lead", out.lead));
   TRY(fields.finish());
-  if (const Node* every = fields.find("every")) TRY(check_interval(*every, "checkpoint.every"));
+  if (const Node* every = fields.find("every")) TRY(yaml::as_interval(*every, "checkpoint.every"));
   if (const Node* requests = fields.find("request"))
     for (const std::string& request : out.request) TRY(check_request(*requests, request));
   if (out.lead != "auto") TRY(yaml::as_duration(*fields.find("lead"), "checkpoint.lead"));
