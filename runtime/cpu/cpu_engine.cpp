@@ -246,6 +246,7 @@ BatchResult CompiledEngine::backward_pass(const Run& run, const std::function<vo
         [&] {
           operators_[node]->backward_weights(run);
           plan_.parameters().accumulate_shared_gradients(node, stream_);
+          plan_.parameters().clear_frozen_gradients(node);
         },
         node);
     const auto [first, last] = layout().final_after(node);

@@ -2,6 +2,7 @@
 #include "runtime/cpu/parameters.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/base/name_pattern.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
@@ -78,6 +79,11 @@ void Parameters::accumulate_shared_gradients(std::size_t node, const dnnl::strea
     if (part.of->node == node) part.add.run(stream);
 }
 
+void Parameters::clear_frozen_gradients(std::size_t node) {
+  for (Parameter* parameter : frozen_)
+    if (parameter->node == node) std::memset(parameter->gradient.data, 0, parameter->gradient.bytes);
+}
+
 Buffer* Parameters::as(Parameter* parameter, const Desc& wanted) {
   if (wanted == parameter->layout) return &parameter->value;
   for (Copy& copy : copies_)
@@ -107,6 +113,7 @@ Result<void> Parameters::lay_out(const EngineOptions& options) {
   optimizer_ = options.optimizer;
   for (Parameter& parameter : parameters_) {
     parameter.frozen = matches_any(options.frozen, parameter.name);
+    if (parameter.frozen) frozen_.push_back(&parameter);
     parameter.decays = !options.no_decay.covers(parameter.name, parameter.shape);
   }
   declare_layout();

@@ -70,6 +70,8 @@ class Parameters {
   void refresh(const dnnl::stream& stream);  // the copies
   // Once the operator `node` has left its gradients: adds those of operators that share its parameters.
   void accumulate_shared_gradients(std::size_t node, const dnnl::stream& stream);
+  // Once they are whole: a frozen parameter has no part in the norm of all gradients.
+  void clear_frozen_gradients(std::size_t node);
   void apply(const UpdateStep& step, const dnnl::stream& stream);
   void swap_averages();
   // As ShardedEngine has them.
@@ -132,6 +134,7 @@ class Parameters {
   std::deque<Statistic> statistics_;
   std::deque<Copy> copies_;
   std::vector<Part> parts_;
+  std::vector<Parameter*> frozen_;
   std::optional<Optimizer> optimizer_;
   std::optional<float> average_;  // its decay
   float kept_average_ = 0;        // of this update

@@ -2,6 +2,7 @@
 // training lowers the loss.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include <doctest/doctest.h>
@@ -216,6 +217,29 @@ TEST_CASE("a row labelled -1 counts nothing, in evaluation and in the gradient")
   std::fill(engine->labels().begin(), engine->labels().end(), -1);
   CHECK(engine->train_batch(0, nullptr).loss_sum == 0);
   for (const float gradient : engine->gradients()) REQUIRE(gradient == 0);
+}
+
+TEST_CASE("a frozen parameter has no gradient, and so no part in the norm of all, and keeps its value") {
+  const auto all = engine_named("mnist-cnn", {.batch = 2}),
+             some = engine_named("mnist-cnn", {.batch = 2, .frozen = {"conv1.*", "fc1.weight"}});
+  for (Engine* engine : {all.get(), some.get()}) {
+    put(*engine, random_batch(kGrey, 2));
+    engine->train_batch(0, nullptr);
+  }
+  const auto squares = [](const auto& numbers) {
+    return std::transform_reduce(numbers.begin(), numbers.end(), 0.0, std::plus<>(),
+                                 [](double x) { return x * x; });
+  };
+  const double left = squares(some->gradients());
+  double others = 0, frozen = 0;
+  for (const auto& [name, gradient] : gradients_of(*all))
+    (name.starts_with("conv1.") || name == "fc1.weight" ? frozen : others) += squares(gradient);
+  REQUIRE(frozen > 0.01 * others);
+  CHECK(left == doctest::Approx(others).epsilon(1e-6));
+  const std::vector<float> before = read(*some, "fc1.weight"), other = read(*some, "fc1.bias");
+  train(*some, 0, 2);
+  CHECK(read(*some, "fc1.weight") == before);
+  CHECK(read(*some, "fc1.bias") != other);
 }
 
 TEST_CASE("the update is momentum SGD with weight decay and a scale for the gradient") {
