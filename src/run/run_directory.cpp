@@ -1,12 +1,15 @@
 #include "src/run/run_directory.hpp"
 
 #include <cerrno>
+#include <iterator>
 #include <set>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/base/unique_fd.hpp"
 #include "src/base/units.hpp"
 #include "src/plan/plan_text.hpp"
 #include "src/plan/run_directory.hpp"
@@ -25,6 +28,16 @@ Result<void> with_hint(Result<void> made) {
   return made;
 }
 
+tl::unexpected<Error> is_in_use(const fs::path& directory) {
+  std::error_code ignored;
+  return fail(Error{.kind = ErrorKind::io,
+                    .what = fmt::format("the run directory {} is {}", directory.string(),
+                                        fs::is_directory(directory, ignored) ? "in use" : "no folder"),
+                    .where = {},
+                    .hint = "name another with --run-dir, or leave the flag away for a new one",
+                    .also = {}});
+}
+
 // Something has the name: an empty folder will do.
 Result<void> take_empty(const fs::path& directory) {
   std::error_code problem;
@@ -39,9 +52,7 @@ Result<void> take_empty(const fs::path& directory) {
                  .what = fmt::format("the run directory {} is a link to {}, which does not exist",
                                      directory.string(), fs::read_symlink(directory, problem).string()),
                  .hint = "make the folder, or name another with --run-dir"});
-  return fail({.kind = ErrorKind::io,
-               .what = fmt::format("the run directory {} is in use", directory.string()),
-               .hint = "name another with --run-dir, or leave the flag away for a new one"});
+  return is_in_use(directory);
 }
 
 Result<void> make_new(const fs::path& directory) {
@@ -52,6 +63,29 @@ Result<void> make_new(const fs::path& directory) {
   return fail({.kind = ErrorKind::io,
                .what = fmt::format("cannot create {}: {}", directory.string(), system_reason(reason)),
                .hint = kNameAnother});
+}
+
+// Of two starts that found the folder empty, one has it: who makes the file, and finds the folder with
+// nothing else. From then on it is not empty.
+Result<void> take_for_this_run(const fs::path& directory) {
+  const fs::path mark = directory / ".claimed";
+  std::error_code problem;
+  if (const UniqueFd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)); !made) {
+    const int reason = errno;
+    if (reason == EEXIST) return is_in_use(directory);
+    return fail({.kind = ErrorKind::io,
+                 .what = fmt::format("cannot create {}: {}", mark.string(), system_reason(reason)),
+                 .hint = kNameAnother});
+  }
+  const auto entries = std::distance(fs::directory_iterator(directory, problem), fs::directory_iterator());
+  if (!problem && entries == 1) fs::create_directory(directory / "logs", problem);
+  std::error_code ignored;
+  fs::remove(mark, ignored);
+  if (problem)
+    return fail({.kind = ErrorKind::io,
+                 .what = fmt::format("cannot write {}: {}", directory.string(), problem.message()),
+                 .hint = kNameAnother});
+  return entries == 1 ? Result<void>() : is_in_use(directory);
 }
 
 }  // namespace
@@ -136,6 +170,7 @@ Result<std::optional<Lease>> claim_run_directory(const fs::path& directory,
                                                  const std::optional<JobStart>& start, RunStatus& status) {
   const bool again = start && is_of_earlier_start(directory, *start);
   if (!again) TRY(make_new(directory));
+  if (!again) TRY(take_for_this_run(directory));
   if (!start) return std::optional<Lease>();
   const auto waiting = [&](const std::string& owner, Seconds wait) {
     status.note(fmt::format("the run directory is in use by {}: waiting {} for it to end", owner,

@@ -207,6 +207,25 @@ class Failure(support.Case):
         self.assertIn("is in use\n  hint: name another with --run-dir", err)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "first\n")
 
+    def test_two_starts_at_once_do_not_share_a_run_directory(self):
+        for round_ in range(6):
+            if round_ % 2:
+                os.mkdir(f"{self.folder}/same{round_}")
+            runs = [self.start("--framework", "plain", "--run-dir", f"same{round_}", "--", "echo", f"from {i}") for i in range(3)]
+            ends = [(*run.communicate(), run.returncode) for run in runs]
+            self.assertEqual(sorted(code for _, _, code in ends), [0, 74, 74], ends)
+            winner = [i for i, (_, _, code) in enumerate(ends) if code == 0][0]
+            self.assertEqual(self.read(f"same{round_}/logs/0000-worker-0.log"), f"from {winner}\n")
+            self.assertEqual(len(re.findall('"planned"', self.read(f"same{round_}/events.jsonl"))), 1)
+            for _, err, code in ends:
+                if code:
+                    self.assertRegex(err, r"the run directory \S+ is in use\n")
+            self.assertFalse(self.exists(f"same{round_}/.claimed"))
+        self.write("file", "")
+        code, _, err = self.dlrun("--run-dir", "file", "--", "true")
+        self.assertEqual(code, 74)
+        self.assertRegex(err, r"the run directory \S+ is no folder\n")
+
     def test_a_batch_job_that_is_requeued_goes_on_in_its_run_directory(self):
         allocation = self.write("allocation.json", json.dumps(
             {"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": "7", "array_index": None, "end_time": None, "evidence": [],
