@@ -295,6 +295,28 @@ void Node::set(std::string_view key, Node value) {
   entries.emplace_back(std::string(key), std::move(value));
 }
 
+namespace {
+
+// yaml-cpp takes a quoted text that has no closing quote as ended by the end of the file, with all keys in
+// it. Not where a comment comes behind.
+Result<void> check_last_quote(std::string_view text, const std::string& file) {
+  if (text.find_first_of("'\"") == std::string_view::npos) return {};
+  std::istringstream stream{std::string(text) + (text.ends_with('\n') ? "#\n" : "\n#\n")};
+  YAML::Parser parser(stream);
+  Builder builder(file);
+  try {
+    parser.HandleNextDocument(builder);
+    return {};
+  } catch (const YAML::Exception& problem) {
+    Error error = not_yaml(text, file, problem);
+    error.what = "a quoted text has no closing quote";
+    error.hint = "the quote may be far above this place";
+    return fail(std::move(error));
+  }
+}
+
+}  // namespace
+
 Result<Node> parse(std::string_view whole, const std::string& file) {
   const std::string_view text = TRY(utf8_text(whole, file));
   TRY(check_text(text, file));
@@ -313,6 +335,7 @@ Result<Node> parse(std::string_view whole, const std::string& file) {
       return fail(Error{.kind = ErrorKind::input,
                         .what = "a second YAML document starts here; a file may hold one",
                         .where = file});
+    TRY(check_last_quote(text, file));
     return root;
   } catch (const YAML::Exception& problem) {
     return fail(not_yaml(text, file, problem));

@@ -93,6 +93,22 @@ TEST_CASE("a tree survives the way through JSON with its sources") {
   CHECK(yaml::to_json(*back) == yaml::to_json(*root));
 }
 
+TEST_CASE("a quote that is never closed does not take the rest of the file") {
+  for (const char* text :
+       {"a: {b: 1}\nc: \"INFO\n", "a: 1\nc: 'INFO\nd: 2\n", "c: \"INFO\n\n", "- x\n- \"y\n"}) {
+    CAPTURE(text);
+    const auto read = yaml::parse(text, "job.yaml");
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().what == "a quoted text has no closing quote");
+    CHECK(read.error().where.starts_with("job.yaml:"));
+  }
+  for (const char* text : {"a: don't\n", "a: \"x\"", "a: |\n  it's\n  \"open\n", "a: 'x' # it's\n",
+                           "a: \"x\n  y\"\n", "# don't"}) {
+    CAPTURE(text);
+    CHECK(yaml::parse(text, "job.yaml").has_value());
+  }
+}
+
 TEST_CASE("a path that two nodes have keeps its first place and the last source") {
   const auto root = yaml::parse("a: {b: 1}\na/b: 2\n", "job.yaml");
   CHECK(to_text(yaml::to_json_with_sources(*root)["sources"]) ==
