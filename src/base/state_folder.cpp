@@ -4,10 +4,20 @@
 
 namespace dlrun {
 
-std::filesystem::path state_folder(const Environment& environment) {
+std::optional<std::filesystem::path> state_folder(const Environment& environment) {
   if (const auto folder = environment.find("XDG_STATE_HOME"); folder && folder->starts_with('/'))
     return std::filesystem::path(*folder) / "dlrun";
-  return std::filesystem::path(environment.get("HOME", "/nonexistent")) / ".local" / "state" / "dlrun";
+  if (const auto home = environment.find("HOME"); home && home->starts_with('/'))
+    return std::filesystem::path(*home) / ".local" / "state" / "dlrun";
+  return std::nullopt;
+}
+
+Error no_state_folder() {
+  return {.kind = ErrorKind::io,
+          .what = "there is no folder to remember it in: neither XDG_STATE_HOME nor HOME is an absolute path",
+          .where = {},
+          .hint = "set HOME",
+          .also = {}};
 }
 
 std::string state_file_name(std::string_view text) {

@@ -3,13 +3,20 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "src/base/environment.hpp"
+#include "src/base/result.hpp"
 
 namespace dlrun {
 
-std::filesystem::path state_folder(const Environment& environment);
+/// Unset where neither XDG_STATE_HOME nor HOME is an absolute path: a relative one would be below whatever
+/// folder is the current.
+std::optional<std::filesystem::path> state_folder(const Environment& environment);
+
+/// Why something cannot be remembered then.
+Error no_state_folder();
 
 /// A name of a file of its own for any text: no text becomes more than one name.
 std::string state_file_name(std::string_view text);

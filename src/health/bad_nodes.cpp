@@ -24,12 +24,16 @@ Result<BadNode> read(const fs::path& file) {
 }  // namespace
 
 BadNodes::BadNodes(const Environment& environment, std::string_view cluster)
-    : folder_(state_folder(environment) / "bad-nodes" / state_file_name(cluster)) {}
+    : folder_(state_folder(environment)) {
+  if (folder_) *folder_ = *folder_ / "bad-nodes" / state_file_name(cluster);
+}
 
 std::vector<BadNode> BadNodes::all(Instant now) const {
   std::vector<BadNode> out;
+  if (!folder_) return out;
   std::error_code problem;
-  for (fs::directory_iterator file(folder_, problem), end; !problem && file != end; file.increment(problem)) {
+  for (fs::directory_iterator file(*folder_, problem), end; !problem && file != end;
+       file.increment(problem)) {
     if (file->path().extension() != ".json") continue;  // one that is being written
     auto node = read(file->path());
     std::error_code ignored;
@@ -44,18 +48,19 @@ std::vector<BadNode> BadNodes::all(Instant now) const {
 }
 
 Result<void> BadNodes::remember(const BadNode& node) const {
-  TRY(make_directories(folder_, Access::owner_only));
+  if (!folder_) return fail(no_state_folder());
+  TRY(make_directories(*folder_, Access::owner_only));
   const Json json{{"schema", "dlrun.bad-node/1"},
                   {"host", node.host},
                   {"reason", node.reason},
                   {"until", format_utc(node.until)}};
-  return replace_file(folder_ / (state_file_name(node.host) + ".json"), to_pretty_text(json),
+  return replace_file(*folder_ / (state_file_name(node.host) + ".json"), to_pretty_text(json),
                       Durability::none);
 }
 
 void BadNodes::forget(const std::string& host) const {
   std::error_code ignored;
-  fs::remove(folder_ / (state_file_name(host) + ".json"), ignored);
+  if (folder_) fs::remove(*folder_ / (state_file_name(host) + ".json"), ignored);
 }
 
 }  // namespace dlrun::health

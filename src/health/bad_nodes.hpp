@@ -29,10 +29,10 @@ class BadNodes {
   std::vector<BadNode> all(Instant now) const;
   Result<void> remember(const BadNode& node) const;
   void forget(const std::string& host) const;
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::optional<std::filesystem::path>& folder() const { return folder_; }
 
  private:
-  std::filesystem::path folder_;
+  std::optional<std::filesystem::path> folder_;  // unset: the user has none
 };
 
 }  // namespace dlrun::health

@@ -25,9 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path user_configuration(const Environment& environment) {
-  if (const auto home = environment.find("XDG_CONFIG_HOME"); home && !home->empty())
-    return fs::path(*home) / "dlrun";
-  return fs::path(environment.get("HOME", "/nonexistent")) / ".config" / "dlrun";
+  if (const auto folder = environment.find("XDG_CONFIG_HOME"); folder && folder->starts_with('/'))
+    return fs::path(*folder) / "dlrun";
+  const auto home = environment.find("HOME");
+  return fs::path(home && home->starts_with('/') ? *home : "/nonexistent") / ".config" / "dlrun";
 }
 
 std::string preview_id(const Allocation& allocation) {
@@ -137,7 +138,13 @@ Result<Allocation> allocation_of(const Request& request) {
     return find_allocation(discovery, request.scheduler);
   }
   const std::string name = request.allocation_file->string();
-  return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
+  const auto of_allocation = [](auto result) {
+    if (!result) result.error().kind = ErrorKind::allocation;
+    return result;
+  };
+  const std::string text = TRY(of_allocation(read_named_file(*request.allocation_file)));
+  if (trim(text).empty()) return fail(ErrorKind::allocation, "{}: the file is empty", name);
+  return allocation_from_json(TRY(of_allocation(parse_json(text, name))), name);
 }
 
 Result<plan::JobSpec> job_spec_of(const Request& request) {

@@ -36,15 +36,13 @@ std::map<int, int> threads_in(const Json& json, const std::string& file) {
 
 }  // namespace
 
-TunedThreads::TunedThreads(const Environment& environment) : folder_(state_folder(environment) / "threads") {}
-
-fs::path TunedThreads::file_of(const std::string& cpu_model) const {
-  return folder_ / (state_file_name(cpu_model) + ".json");
+TunedThreads::TunedThreads(const Environment& environment) : folder_(state_folder(environment)) {
+  if (folder_) *folder_ /= "threads";
 }
 
 bool TunedThreads::any() const {
   std::error_code problem;
-  return fs::exists(folder_, problem);
+  return folder_ && fs::exists(*folder_, problem);
 }
 
 std::map<int, int> TunedThreads::of(const std::string& cpu_model) const {
@@ -55,8 +53,9 @@ std::map<int, int> TunedThreads::of(const std::string& cpu_model) const {
 
 std::map<std::string, std::map<int, int>> TunedThreads::all() const {
   std::map<std::string, std::map<int, int>> out;
+  if (!folder_) return out;
   std::error_code problem;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, problem)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(*folder_, problem)) {
     const std::string file = entry.path().string();
     const auto text = read_regular_file(file, 64 << 10);
     const auto json = text ? parse_json(*text, file) : fail(text.error());
@@ -68,13 +67,15 @@ std::map<std::string, std::map<int, int>> TunedThreads::all() const {
 }
 
 Result<void> TunedThreads::remember(const std::string& cpu_model, int cores, int threads) const {
-  TRY(make_directories(folder_, Access::owner_only));
+  if (!folder_) return fail(no_state_folder());
+  TRY(make_directories(*folder_, Access::owner_only));
   std::map<int, int> all = of(cpu_model);
   all[cores] = threads;
   Json by_cores = Json::object();
   for (const auto& [key, value] : all) by_cores[std::to_string(key)] = value;
   const Json json{{"schema", "dlrun.threads/1"}, {"cpu", cpu_model}, {"threads", std::move(by_cores)}};
-  return replace_file(file_of(cpu_model), to_pretty_text(json), Durability::none);
+  return replace_file(*folder_ / (state_file_name(cpu_model) + ".json"), to_pretty_text(json),
+                      Durability::none);
 }
 
 std::map<int, int> tuned_threads_of(const Allocation& allocation, const Environment& environment) {

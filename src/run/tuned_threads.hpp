@@ -26,8 +26,7 @@ class TunedThreads {
   bool any() const;
 
  private:
-  std::filesystem::path file_of(const std::string& cpu_model) const;
-  std::filesystem::path folder_;
+  std::optional<std::filesystem::path> folder_;  // unset: the user has none
 };
 
 /// What is remembered of this machine's processors, where it is one of these nodes.
