@@ -74,8 +74,17 @@ Result<RunFolder> read_run_folder(const fs::path& path, Depth depth) {
   return out;
 }
 
-Result<JsonLines> read_events(const fs::path& run_directory) {
-  return read_json_lines(run_directory / "events.jsonl");
+std::vector<Json> read_events(const fs::path& run_directory, std::vector<std::string>& problems) {
+  auto events = read_json_lines(run_directory / "events.jsonl");
+  if (!events) {
+    problems.push_back(events.error().text());
+    return {};
+  }
+  if (events->unreadable > 0)
+    problems.push_back(fmt::format("{}: {} of {} lines could not be read",
+                                   (run_directory / "events.jsonl").string(), events->unreadable,
+                                   events->unreadable + events->values.size()));
+  return std::move(events->values);
 }
 
 fs::path metrics_file(const fs::path& run_directory) {

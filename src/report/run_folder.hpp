@@ -39,8 +39,8 @@ Json read_or_null(const std::filesystem::path& file, std::vector<std::string>& p
 /// An Error where the folder is no run directory.
 Result<RunFolder> read_run_folder(const std::filesystem::path& path, Depth depth = Depth::whole);
 
-/// The events of all attempts, in order.
-Result<JsonLines> read_events(const std::filesystem::path& run_directory);
+/// The events of all attempts, in order: those that can be read. What cannot is one of the `problems`.
+std::vector<Json> read_events(const std::filesystem::path& run_directory, std::vector<std::string>& problems);
 /// Where the runtime writes its metrics: lines of {"step": .., "loss": .., ...}.
 std::filesystem::path metrics_file(const std::filesystem::path& run_directory);
 

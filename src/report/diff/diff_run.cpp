@@ -41,11 +41,7 @@ Result<DiffRun> read_diff_run(const RunEntry& entry) {
     out.provenance = field<Json>(out.record, "provenance", "record").value_or(Json::object());
     return out;
   }
-  const auto events = read_events(out.path);
-  if (events)
-    out.provenance = provenance_of_events(events->values);
-  else
-    out.problems.push_back(events.error().text());
+  out.provenance = provenance_of_events(read_events(out.path, out.problems));
   return out;
 }
 

@@ -15,14 +15,6 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-void take_events(LinkFiles& link, RunFiles& run) {
-  auto events = read_events(link.path);
-  if (events)
-    link.events = std::move(events->values);
-  else
-    run.problems.push_back(events.error().text());
-}
-
 void read_metrics(const fs::path& path, RunFiles& run) {
   run.metrics.begin_file();
   const auto read =
@@ -40,7 +32,7 @@ Result<void> read_link(const fs::path& path, RunFiles& run) {
   run.problems.insert(run.problems.end(), folder.problems.begin(), folder.problems.end());
   LinkFiles link{.path = path, .plan = std::move(folder.plan), .record = std::move(folder.record)};
   link.spec = read_or_null(path / "spec.json", run.problems);
-  take_events(link, run);
+  link.events = read_events(link.path, run.problems);
   read_metrics(path, run);
   if (const auto began = first_event(link); began && link.record.is_null())
     link.unrecorded = job::read_unrecorded_run(path, *began);

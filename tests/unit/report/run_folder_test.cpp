@@ -39,14 +39,23 @@ TEST_CASE("what is not there is null, and what does not read is said") {
 TEST_CASE("a line that is just being written does not count") {
   const test::Folder folder;
   folder.write("events.jsonl", "{\"event\":\"planned\"}\nnot json\n[1]\n{\"event\":\"sta");
-  const JsonLines events = read_events(folder.path).value();
+  const JsonLines events = read_json_lines(folder.path / "events.jsonl").value();
   REQUIRE(events.values.size() == 1);
   CHECK(events.values[0].at("event") == "planned");
   CHECK(events.unreadable == 2);
   CHECK(events.last == LastLine::torn);
-  const JsonLines none = read_events(folder.path / "nothing").value();
+  const JsonLines none = read_json_lines(folder.path / "nothing/events.jsonl").value();
   CHECK(none.values.empty());
   CHECK(none.last == LastLine::whole);
+}
+
+TEST_CASE("events that cannot be read are a problem of the run") {
+  const test::Folder folder;
+  folder.write("events.jsonl", "{\"event\":\"planned\"}\nnot json\n[1]\n{\"event\":\"started\"}\n");
+  std::vector<std::string> problems;
+  CHECK(read_events(folder.path, problems).size() == 2);
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].ends_with("events.jsonl: 2 of 4 lines could not be read"));
 }
 
 TEST_CASE("lines longer than a piece of the file come whole") {
