@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -35,12 +36,15 @@ bool is_temporary(const fs::path& file) {
          std::all_of(ending.begin() + kBegin.size(), ending.end(), is_digit);
 }
 
-Result<void> remove_those(const fs::path& folder, bool (*chosen)(const fs::path& entry)) {
+// Also below it: each LMDB is a folder of its own.
+Result<void> remove_temporaries(const fs::path& folder) {
+  std::vector<fs::path> left;
   std::error_code problem;
-  for (fs::directory_iterator at(folder, problem), end; !problem && at != end; at.increment(problem)) {
-    if (chosen(at->path())) fs::remove_all(at->path(), problem);
-    if (problem) break;
-  }
+  for (fs::recursive_directory_iterator at(folder, problem), end; !problem && at != end;
+       at.increment(problem))
+    if (is_temporary(at->path())) left.push_back(at->path());
+  for (const fs::path& file : left)
+    if (!problem) fs::remove(file, problem);
   if (!problem) return {};
   return fail(ErrorKind::io, "cannot clear {}: {}", folder.string(), problem.message());
 }
@@ -62,7 +66,13 @@ Result<PartialFolder> PartialFolder::hold(const fs::path& into) {
 }
 
 Result<void> PartialFolder::clear() const {
-  return remove_those(path_, [](const fs::path&) { return true; });
+  std::error_code problem;
+  for (fs::directory_iterator at(path_, problem), end; !problem && at != end; at.increment(problem)) {
+    fs::remove_all(at->path(), problem);
+    if (problem) break;
+  }
+  if (!problem) return {};
+  return fail(ErrorKind::io, "cannot clear {}: {}", path_.string(), problem.message());
 }
 
 void PartialFolder::remove() const {
@@ -71,7 +81,7 @@ void PartialFolder::remove() const {
 }
 
 Result<void> PartialFolder::complete() const {
-  TRY(remove_those(path_, is_temporary));
+  TRY(remove_temporaries(path_));
   std::error_code problem;
   fs::rename(path_, into_, problem);
   if (!problem) return {};

@@ -1,6 +1,8 @@
 // From folders of images to samples, straight and by way of packed shards: the same bytes.
 #include "runtime/data/images/packed.hpp"
 
+#include <fstream>
+
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -97,6 +99,21 @@ TEST_CASE("two processes do not prepare one folder at once") {
   REQUIRE_FALSE(packed.has_value());
   CHECK(packed.error().what.starts_with("another process prepares "));
   CHECK(std::filesystem::exists(held.path()));
+}
+
+TEST_CASE("what a killed process left half written is not published, in no folder below") {
+  const Folder out;
+  const PartialFolder held = PartialFolder::hold(out.path / "packed").value();
+  for (const char* name : {"train.tmp4711", "part/data.mdb.tmp12", "part/data.mdb", "part/notes.tmp"}) {
+    std::filesystem::create_directories((held.path() / name).parent_path());
+    std::ofstream(held.path() / name) << "x";
+  }
+  REQUIRE(held.complete().has_value());
+  const std::filesystem::path packed = out.path / "packed";
+  CHECK_FALSE(std::filesystem::exists(packed / "train.tmp4711"));
+  CHECK_FALSE(std::filesystem::exists(packed / "part/data.mdb.tmp12"));
+  CHECK(std::filesystem::exists(packed / "part/data.mdb"));
+  CHECK(std::filesystem::exists(packed / "part/notes.tmp"));
 }
 
 TEST_CASE("damaged images are all named, or left out by everybody") {
