@@ -1,5 +1,6 @@
 // dlrun-train: one rank of a training. Reads its arguments and job, then hands over to the session.
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ int run_model(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
   dlrun::give_threads_stack();
+  ::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is an error of the write
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (!words.empty() && (words[0] == "--prepare" || words[0].starts_with("--prepare=")))
     return prepare(words);

@@ -13,7 +13,9 @@ import sys
 import torch
 import torch.distributed as dist
 
-sys.path.insert(0, os.environ.get("DLRUN_PYTHON", str(pathlib.Path(__file__).resolve().parents[1] / "python")))
+# Of the sources, or of an installation with this file in share/doc/dlrun/examples.
+SHARE = pathlib.Path(__file__).resolve().parents
+sys.path[:0] = [os.environ["DLRUN_PYTHON"]] if "DLRUN_PYTHON" in os.environ else [str(SHARE[1] / "python"), str(SHARE[3] / "dlrun/python")]
 import dlrun_client  # pylint: disable=wrong-import-position
 
 

@@ -71,10 +71,13 @@ struct Part {
   const plan::RankPlan* first = nullptr;
   const plan::RankPlan* last = nullptr;
   int count = 0;
-  std::string gpus;
+  std::string gpus_of_each;
+  bool same_gpus = true;
+  // Once, where all ranks have the same, as none.
+  std::string gpus() const { return same_gpus ? gpus_text(*first) : gpus_of_each; }
   std::string shape() const {
-    return fmt::format("{}|{}|{}|{}|{}|{}|{}", first->role, count, gpus, cpus_text(*first), cpus_text(*last),
-                       port_text(*first), port_text(*last));
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}", first->role, count, gpus(), cpus_text(*first),
+                       cpus_text(*last), port_text(*first), port_text(*last));
   }
 };
 
@@ -83,11 +86,13 @@ std::vector<std::vector<Part>> parts_by_node(const plan::Plan& plan) {
   for (const plan::RankPlan& rank : plan.ranks) {
     auto& parts = out[static_cast<std::size_t>(rank.node.get())];
     if (parts.empty() || parts.back().first->role != rank.role)
-      parts.push_back({.first = &rank, .last = &rank, .count = 0, .gpus = {}});
+      parts.push_back({.first = &rank, .last = &rank, .count = 0, .gpus_of_each = {}});
     Part& part = parts.back();
     part.last = &rank;
     ++part.count;
-    part.gpus += (part.gpus.empty() ? "" : " | ") + gpus_text(rank);
+    const std::string gpus = gpus_text(rank);
+    part.same_gpus = part.same_gpus && gpus == gpus_text(*part.first);
+    part.gpus_of_each += (part.count == 1 ? "" : " | ") + gpus;
   }
   return out;
 }
@@ -107,7 +112,7 @@ void add_folded(std::vector<Row>& rows, const plan::Plan& plan, const std::vecto
     const plan::RankPlan& last = *parts[end - 1][p].last;
     rows.push_back({from_to(std::to_string(begin), std::to_string(end - 1)), compress_hostlist(hosts),
                     first.first->role, std::to_string(first.count),
-                    from_to(fmt::format("{}", first.first->rank), fmt::format("{}", last.rank)), first.gpus,
+                    from_to(fmt::format("{}", first.first->rank), fmt::format("{}", last.rank)), first.gpus(),
                     from_to(cpus_text(*first.first), cpus_text(*first.last)),
                     from_to(port_text(*first.first), port_text(*first.last))});
   }

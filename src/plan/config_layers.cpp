@@ -102,7 +102,11 @@ Result<void> apply_override(Node& tree, const Override& override) {
 Result<void> append_words(Node& tree, const std::vector<std::string>& words, const std::string& source) {
   if (words.empty()) return {};
   Node added = yaml::list(words, source);
-  if (const Node* command = tree.find("command"); command != nullptr && command->kind == Kind::list) {
+  const Node* const command = tree.find("command");
+  if (command != nullptr && command->kind == Kind::map)
+    return yaml::error_at(*command, "command is a map, and there are words behind --",
+                          "command is a list of words: remove --set command.KEY=...");
+  if (command != nullptr && command->kind == Kind::list) {
     Node whole = *command;
     for (Node& word : added.items) whole.items.push_back(std::move(word));
     added = std::move(whole);

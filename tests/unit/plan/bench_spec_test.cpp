@@ -86,6 +86,9 @@ TEST_CASE("a grid of a billion points is counted, and refused") {
   CHECK(error.find("at most 10000 are measured") != std::string::npos);
   CHECK(error_of(plan::count_points(bench("bench: {repeats: 3}\n").value()))
             .starts_with("job.yaml:3:8: bench has no points"));
+  plan::BenchSpec of_flag;
+  of_flag.source = "--steps";
+  CHECK(error_of(plan::count_points(of_flag)).starts_with("bench has no points"));
 }
 
 TEST_CASE("an axis has each value once") {

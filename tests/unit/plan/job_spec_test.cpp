@@ -123,6 +123,14 @@ TEST_CASE("places of values, for errors of later steps") {
   CHECK(plan::place_of(spec, "").empty());
 }
 
+TEST_CASE("a command that is a map does not vanish behind the words of the command line") {
+  auto tree = yaml::parse("{}", "job.yaml").value();
+  REQUIRE(plan::apply_override(tree, {.path = "command.0", .value = "ls", .source = "--set"}).has_value());
+  const auto added = plan::append_words(tree, {"true"}, "the command line");
+  REQUIRE_FALSE(added.has_value());
+  CHECK(added.error().text().find("command is a map") != std::string::npos);
+}
+
 TEST_CASE("layers: later ones win, and every leaf says where it came from") {
   using plan::Override;
   const auto site = yaml::parse("launch: {fan-out: 8, grace: 3s}\n", "site.yaml").value();
