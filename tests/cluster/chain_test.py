@@ -40,7 +40,7 @@ class Chain(chain_support.Case):
         self.assertIn(self.ends(status)[1], ("lost", "interrupted"))
 
     def test_a_cancelled_job_and_a_killed_launcher_have_successors(self):
-        # Slurm kills a cancelled job two seconds after its TERM, and a busy machine may need them all.
+        # Slurm kills a cancelled job seconds after its TERM (KillWait), and a busy machine may need them all.
         for how, ends in ((["scancel"], ("interrupted", "lost")), (["scancel", "--batch", "--signal=KILL"], ("lost",))):
             with self.subTest(how):
                 self.run_on("rm", "-rf", "ckpt", "drilled")
