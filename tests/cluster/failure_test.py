@@ -13,6 +13,7 @@ from configuration import UID
 from support import DLRUN, parent_of
 
 # Ranks that say that they run, have a child in a session of its own, and never end by themselves.
+GO = "until [ -e go ]; do sleep 0.1; done;"  # once all of them run
 RANKS = 'setsid sleep 1000 & echo running $DLRUN_RANK; {extra} while :; do sleep 0.1; done'
 
 
@@ -74,6 +75,11 @@ class Failure(support.Case):
             self.lines.append(line)
         return process
 
+    def job_that_goes_on(self, extra):
+        process = self.job(extra)
+        self.write("go", "")
+        return process
+
     def end_of(self, process):
         begin = time.monotonic()
         out, err = process.communicate()
@@ -91,7 +97,7 @@ class Failure(support.Case):
         return [pid for pid in alike if parent_of(pid) not in alike]
 
     def test_a_rank_that_fails(self):
-        code, err = self.end_of(self.job('[ $DLRUN_RANK = 5 ] && { sleep 1; echo last words; exit 7; };'))
+        code, err = self.end_of(self.job_that_goes_on(f'[ $DLRUN_RANK = 5 ] && {{ {GO} echo last words; exit 7; }};'))
         self.assertEqual(code, 7)
         self.assertIn("worker 5 (rank 5) on n3: exit code 7\n  its last lines:\n", err)
         self.assertIn("last words", err)
@@ -104,21 +110,21 @@ class Failure(support.Case):
         self.assertRegex(err, r"on n2: killed by SIGKILL")
 
     def test_a_rank_that_crashes(self):
-        code, err = self.end_of(self.job('[ $DLRUN_RANK = 3 ] && { ulimit -c 0; sleep 1; kill -SEGV $$; };'))
+        code, err = self.end_of(self.job_that_goes_on(f'[ $DLRUN_RANK = 3 ] && {{ ulimit -c 0; {GO} kill -SEGV $$; }};'))
         self.assertEqual(code, 139)
         self.assertIn("worker 3 (rank 3) on n2: killed by SIGSEGV (11)", err)
 
     def test_a_rank_without_memory(self):
         # What a program does whose memory is refused; the kernel's own killer cannot be called here.
-        program = "import os, resource, time; time.sleep(1); resource.setrlimit(resource.RLIMIT_AS, (10**8, 10**8)); b'x' * 10**9"
-        code, err = self.end_of(self.job(f'[ $DLRUN_RANK = 6 ] && exec python3 -c "{program}";'))
+        program = "import resource; resource.setrlimit(resource.RLIMIT_AS, (10**8, 10**8)); b'x' * 10**9"
+        code, err = self.end_of(self.job_that_goes_on(f'[ $DLRUN_RANK = 6 ] && {{ {GO} exec python3 -c "{program}"; }};'))
         self.assertEqual(code, 1)
         self.assertIn("worker 6 (rank 6) on n4: exit code 1", err)
         self.assertIn("MemoryError", err)
 
     def test_a_rank_that_the_kernel_ends_for_its_memory(self):
         """A control group with little memory, as schedulers create one per job: the kernel's OOM killer ends the rank."""
-        process = self.job('[ $DLRUN_RANK = 6 ] && { until [ -e go ]; do sleep 0.1; done; exec python3 -c "bytearray(512 << 20)"; };')
+        process = self.job(f'[ $DLRUN_RANK = 6 ] && {{ {GO} exec python3 -c "bytearray(512 << 20)"; }};')
         rank = next(pid for pid in self.ranks("n4") if b"DLRUN_RANK=6" in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
         with little_memory(rank):
             self.write("go", "")
@@ -132,10 +138,8 @@ class Failure(support.Case):
         self.cluster.run("n3", ["mount", "-t", "tmpfs", "-o", "mode=777,size=128k", "tmpfs", f"{self.folder}/run"], user="root")
         self.addCleanup(self.cluster.run, "n3", ["umount", f"{self.folder}/run"], "root")
         self.cluster.run("n3", ["mkdir", "-m", "777", f"{self.folder}/run/logs"], user="root")
-        process = self.job('[ $DLRUN_RANK = 5 ] && { until [ -e go ]; do sleep 0.1; done; '
-                           'while :; do echo words that fill the disk of the logs, line after line, on n3; done; };')
-        self.write("go", "")
-        code, err = self.end_of(process)
+        code, err = self.end_of(self.job_that_goes_on(
+            f'[ $DLRUN_RANK = 5 ] && {{ {GO} while :; do echo words that fill the disk of the logs, line after line, on n3; done; }};'))
         self.assertEqual(code, 74)
         self.assertIn("worker 5 (rank 5) on n3: ", err)
         self.assertIn("No space left on device", err)
@@ -146,7 +150,7 @@ class Failure(support.Case):
         self.cluster.run("head", ["mount", "-t", "tmpfs", "-o", f"uid={UID},mode=700,size=512k", "tmpfs", f"{self.folder}/run"], user="root")
         self.addCleanup(self.cluster.run, "head", ["umount", f"{self.folder}/run"], "root")
         self.cluster.run("n1", ["mkdir", f"{self.folder}/run/logs"])  # what the nodes see
-        process = self.job('[ $DLRUN_RANK = 2 ] && { until [ -e go ]; do sleep 0.1; done; exit 7; };')
+        process = self.job(f'[ $DLRUN_RANK = 2 ] && {{ {GO} exit 7; }};')
         self.cluster.run("head", ["sh", "-c", f"head -c 1M /dev/zero > {self.folder}/run/fill"])
         self.write("go", "")
         code, err = self.end_of(process)
