@@ -13,7 +13,7 @@ framework: plain
 command:
 - sh
 - -c
-- 'echo "$(hostname) $(date +%s.%N)" > "$DLRUN_RUN_DIR/began.$DLRUN_RANK"; sleep 2;
+- 'echo "$(hostname) $(date +%s.%N)" > "$DLRUN_RUN_DIR/began.$DLRUN_RANK"; sleep 5;
   date +%s.%N > "$DLRUN_RUN_DIR/ended.$DLRUN_RANK"; echo "rate: $DLRUN_SIZE"'
 bench:
   axes: {nodes: [1, 2, 4], tasks-per-node: [1, 2]}

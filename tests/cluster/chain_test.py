@@ -11,6 +11,8 @@ from chain_support import COUNTER, TRAINING
 from cluster import wait_until
 from support import DLRUN
 
+LONGER = TRAINING.replace("epochs: 4", "epochs: 12")  # several commands are to come in before its end
+
 
 class Chain(chain_support.Case):
     def test_links_follow_each_other_until_the_program_is_done(self):
@@ -38,7 +40,7 @@ class Chain(chain_support.Case):
         self.assertIn(self.ends(status)[1], ("lost", "interrupted"))
 
     def test_a_cancelled_job_and_a_killed_launcher_have_successors(self):
-        # Slurm kills a cancelled job two seconds after its TERM, and a busy machine may need them all.
+        # Slurm kills a cancelled job seconds after its TERM (KillWait), and a busy machine may need them all.
         for how, ends in ((["scancel"], ("interrupted", "lost")), (["scancel", "--batch", "--signal=KILL"], ("lost",))):
             with self.subTest(how):
                 self.run_on("rm", "-rf", "ckpt", "drilled")
@@ -95,9 +97,9 @@ class Chain(chain_support.Case):
                 self.assertEqual((status["state"], status["links"][-1]["job_id"]), ("stopped", job), status)
 
     def test_a_training_over_several_jobs_has_the_bits_of_one(self):
-        whole = self.wait_over(self.submit(TRAINING, 9, "--set", "checkpoint.dir=whole-ckpt"))
+        whole = self.wait_over(self.submit(LONGER, 9, "--set", "checkpoint.dir=whole-ckpt"))
         self.assertEqual(self.ends(whole), ["done"])
-        chain = self.submit(TRAINING, 9)
+        chain = self.submit(LONGER, 9)
         for link in (1, 2, 3):  # as a scheduler asks a job to end: each saves and is run again
             events = pathlib.Path(chain) / f"link-{link:04}" / "events.jsonl"
             wait_until(lambda: events.exists() and '"saved":' in events.read_text()
@@ -106,12 +108,12 @@ class Chain(chain_support.Case):
         status = self.wait_over(chain)
         self.assertEqual(status["state"], "done", status)
         self.assertGreater(len(status["links"]), 1)
-        self.assertEqual(json.loads(pathlib.Path(status["links"][-1]["run_directory"], "record.json").read_text())["result"]["steps"], 160)
+        self.assertEqual(json.loads(pathlib.Path(status["links"][-1]["run_directory"], "record.json").read_text())["result"]["steps"], 480)
         last = lambda folder: sorted(path for path in pathlib.Path(self.folder, folder).rglob("*.safetensors"))[-1]
         self.assertEqual(last("ckpt").read_bytes(), last("whole-ckpt").read_bytes())
 
     def test_links_of_a_range_take_what_they_get_and_have_the_bits_of_one_size(self):
-        ranged = TRAINING.replace("nodes: 1,", "nodes: 1-2,").replace("  seed: 5", "  shards: 4\n  seed: 5")
+        ranged = LONGER.replace("nodes: 1,", "nodes: 1-2,").replace("  seed: 5", "  shards: 4\n  seed: 5")
         whole = self.wait_over(self.submit(ranged, 9, "--nodes", "1", "--set", "checkpoint.dir=whole-ckpt"))
         self.assertEqual(self.ends(whole), ["done"])
         self.cluster.wait_idle()

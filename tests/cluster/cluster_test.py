@@ -25,8 +25,8 @@ class Fixture(unittest.TestCase):
     def tearDownClass(cls):
         cls.cluster.__exit__()
 
-    def ssh(self, host, *words):
-        return self.cluster.run("head", ["ssh", "-o", "ConnectTimeout=2", host, *words])
+    def ssh(self, host, *words, limit=60):
+        return self.cluster.run("head", ["ssh", "-o", f"ConnectTimeout={limit}", host, *words])
 
     def test_slurm_starts_tasks_on_every_node(self):
         done = self.cluster.run("head", ["srun", "-N4", "--mpi=none", "hostname"])
@@ -53,14 +53,14 @@ class Fixture(unittest.TestCase):
 
     def test_a_host_that_is_cut_off_cannot_be_reached_and_comes_back(self):
         self.cluster.cut("n2")
-        self.assertEqual(self.ssh("n2", "true").returncode, 255)
+        self.assertEqual(self.ssh("n2", "true", limit=2).returncode, 255)
         self.cluster.mend("n2")
         wait_until(lambda: self.ssh("n2", "true").returncode == 0)
         self.cluster.wait_idle()
 
     def test_a_frozen_host_accepts_connections_and_says_nothing(self):
         self.cluster.freeze("n3")
-        self.assertIn("timed out during banner exchange", self.ssh("n3", "true").stderr)
+        self.assertIn("timed out during banner exchange", self.ssh("n3", "true", limit=2).stderr)
         self.cluster.thaw("n3")
         wait_until(lambda: self.ssh("n3", "true").returncode == 0)
         self.cluster.wait_idle()

@@ -128,7 +128,7 @@ class Doctor(chain_support.Case):
         self.as_root("n2", *FULL)
         self.cluster.crash("n3")
         try:
-            code, nodes, err = self.doctor("--set", "launch.ssh.connect-timeout=2s", hosts="n1,n2,n3")
+            code, nodes, err = self.doctor("--set", "launch.ssh.connect-timeout=5s", hosts="n1,n2,n3")
             self.assertEqual((code, nodes["n1"]["state"]), (71, "good"), err)
             self.assertRegex(nodes["n3"]["findings"][0]["text"], "Connection timed out|No route to host")
             code, out, err = self.run_on(DLRUN, "--hosts", "n1,n2", "--set", "launch.check=quick", "--run-dir", "run", *HOSTNAME)

@@ -10,9 +10,10 @@ import time
 import support
 from cluster import wait_until
 from configuration import UID
-from support import DLRUN
+from support import DLRUN, parent_of
 
 # Ranks that say that they run, have a child in a session of its own, and never end by themselves.
+GO = "until [ -e go ]; do sleep 0.1; done;"  # once all of them run
 RANKS = 'setsid sleep 1000 & echo running $DLRUN_RANK; {extra} while :; do sleep 0.1; done'
 
 
@@ -63,7 +64,7 @@ class Failure(support.Case):
     def job(self, extra="", limit="0s"):
         """dlrun in a Slurm job with two ranks on each of four nodes, once all of them run."""
         process = self.start(*self.prefix, DLRUN, "--allocation", "a.json", "--run-dir", "run", "--tasks-per-node", "2",
-                             "--set", "launch.lost-after=2s", "--set", "launch.grace=2s", "--no-output-limit", limit,
+                             "--set", "launch.lost-after=4s", "--set", "launch.grace=2s", "--no-output-limit", limit,
                              "--framework", "plain", "--",
                              "bash", "-c", RANKS.format(extra=extra))
         self.lines = []
@@ -72,6 +73,11 @@ class Failure(support.Case):
             if not line:
                 self.fail("it ended too early: " + process.stderr.read())
             self.lines.append(line)
+        return process
+
+    def job_that_goes_on(self, extra):
+        process = self.job(extra)
+        self.write("go", "")
         return process
 
     def end_of(self, process):
@@ -85,38 +91,41 @@ class Failure(support.Case):
         return [pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith(f"{DLRUN}-agent") and
                 pathlib.Path(f"/proc/{pid}/comm").read_text() == "dlrun-agent\n"]
 
+    def ranks(self, host):
+        """Without children of theirs that are not setsid yet."""
+        alike = [pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith("bash -c setsid")]
+        return [pid for pid in alike if parent_of(pid) not in alike]
+
     def test_a_rank_that_fails(self):
-        code, err = self.end_of(self.job('[ $DLRUN_RANK = 5 ] && { sleep 1; echo last words; exit 7; };'))
+        code, err = self.end_of(self.job_that_goes_on(f'[ $DLRUN_RANK = 5 ] && {{ {GO} echo last words; exit 7; }};'))
         self.assertEqual(code, 7)
         self.assertIn("worker 5 (rank 5) on n3: exit code 7\n  its last lines:\n", err)
         self.assertIn("last words", err)
 
     def test_a_rank_that_is_killed(self):
         process = self.job()
-        ranks = [pid for pid, (uid, words) in self.cluster.processes("n2").items() if words.startswith("bash -c setsid")]
-        os.kill(ranks[0], signal.SIGKILL)
+        os.kill(self.ranks("n2")[0], signal.SIGKILL)
         code, err = self.end_of(process)
         self.assertEqual(code, 137)
         self.assertRegex(err, r"on n2: killed by SIGKILL")
 
     def test_a_rank_that_crashes(self):
-        code, err = self.end_of(self.job('[ $DLRUN_RANK = 3 ] && { ulimit -c 0; sleep 1; kill -SEGV $$; };'))
+        code, err = self.end_of(self.job_that_goes_on(f'[ $DLRUN_RANK = 3 ] && {{ ulimit -c 0; {GO} kill -SEGV $$; }};'))
         self.assertEqual(code, 139)
         self.assertIn("worker 3 (rank 3) on n2: killed by SIGSEGV (11)", err)
 
     def test_a_rank_without_memory(self):
         # What a program does whose memory is refused; the kernel's own killer cannot be called here.
-        program = "import os, resource, time; time.sleep(1); resource.setrlimit(resource.RLIMIT_AS, (10**8, 10**8)); b'x' * 10**9"
-        code, err = self.end_of(self.job(f'[ $DLRUN_RANK = 6 ] && exec python3 -c "{program}";'))
+        program = "import resource; resource.setrlimit(resource.RLIMIT_AS, (10**8, 10**8)); b'x' * 10**9"
+        code, err = self.end_of(self.job_that_goes_on(f'[ $DLRUN_RANK = 6 ] && {{ {GO} exec python3 -c "{program}"; }};'))
         self.assertEqual(code, 1)
         self.assertIn("worker 6 (rank 6) on n4: exit code 1", err)
         self.assertIn("MemoryError", err)
 
     def test_a_rank_that_the_kernel_ends_for_its_memory(self):
         """A control group with little memory, as schedulers create one per job: the kernel's OOM killer ends the rank."""
-        process = self.job('[ $DLRUN_RANK = 6 ] && { until [ -e go ]; do sleep 0.1; done; exec python3 -c "bytearray(512 << 20)"; };')
-        rank = next(pid for pid, (_, words) in self.cluster.processes("n4").items() if words.startswith("bash -c setsid") and
-                    b"DLRUN_RANK=6" in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
+        process = self.job(f'[ $DLRUN_RANK = 6 ] && {{ {GO} exec python3 -c "bytearray(512 << 20)"; }};')
+        rank = next(pid for pid in self.ranks("n4") if b"DLRUN_RANK=6" in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
         with little_memory(rank):
             self.write("go", "")
             code, err = self.end_of(process)
@@ -129,10 +138,8 @@ class Failure(support.Case):
         self.cluster.run("n3", ["mount", "-t", "tmpfs", "-o", "mode=777,size=128k", "tmpfs", f"{self.folder}/run"], user="root")
         self.addCleanup(self.cluster.run, "n3", ["umount", f"{self.folder}/run"], "root")
         self.cluster.run("n3", ["mkdir", "-m", "777", f"{self.folder}/run/logs"], user="root")
-        process = self.job('[ $DLRUN_RANK = 5 ] && { until [ -e go ]; do sleep 0.1; done; '
-                           'while :; do echo words that fill the disk of the logs, line after line, on n3; done; };')
-        self.write("go", "")
-        code, err = self.end_of(process)
+        code, err = self.end_of(self.job_that_goes_on(
+            f'[ $DLRUN_RANK = 5 ] && {{ {GO} while :; do echo words that fill the disk of the logs, line after line, on n3; done; }};'))
         self.assertEqual(code, 74)
         self.assertIn("worker 5 (rank 5) on n3: ", err)
         self.assertIn("No space left on device", err)
@@ -143,7 +150,7 @@ class Failure(support.Case):
         self.cluster.run("head", ["mount", "-t", "tmpfs", "-o", f"uid={UID},mode=700,size=512k", "tmpfs", f"{self.folder}/run"], user="root")
         self.addCleanup(self.cluster.run, "head", ["umount", f"{self.folder}/run"], "root")
         self.cluster.run("n1", ["mkdir", f"{self.folder}/run/logs"])  # what the nodes see
-        process = self.job('[ $DLRUN_RANK = 2 ] && { until [ -e go ]; do sleep 0.1; done; exit 7; };')
+        process = self.job(f'[ $DLRUN_RANK = 2 ] && {{ {GO} exit 7; }};')
         self.cluster.run("head", ["sh", "-c", f"head -c 1M /dev/zero > {self.folder}/run/fill"])
         self.write("go", "")
         code, err = self.end_of(process)
@@ -152,9 +159,8 @@ class Failure(support.Case):
         self.assertRegex(err, "there is no record of this run: .*No space left on device")
 
     def test_a_stopped_rank_is_a_hang_of_that_rank(self):
-        process = self.job(limit="3s")
-        ranks = [pid for pid, (uid, words) in self.cluster.processes("n3").items() if words.startswith("bash -c setsid")]
-        os.kill(ranks[1], signal.SIGSTOP)
+        process = self.job(limit="5s")
+        os.kill(self.ranks("n3")[1], signal.SIGSTOP)
         code, err = self.end_of(process)
         self.assertEqual(code, 71)
         self.assertRegex(err, r"worker [45] \(rank [45]\) on n3: hung: .* is stopped, as by SIGSTOP")
@@ -179,7 +185,9 @@ class Failure(support.Case):
         self.addCleanup(self.cluster.mend, "n4")
         code, err = self.end_of(process)
         self.assertEqual(code, 71)
-        self.assertIn("n4: nothing heard from it for 2.0s: the node is cut off, frozen or down", err)
+        # Its machine's silence is noticed after 3 s, its agent's after 4.
+        self.assertRegex(err, r"n4: (its machine has acknowledged nothing for \S+: the node is cut off or down"
+                              r"|nothing heard from it for 4\.0s: the node is cut off, frozen or down)")
         # Its agent ends the ranks by itself, though nobody can tell it to.
         wait_until(lambda: not [words for words in self.cluster.strays().get("n4", []) if not words.startswith("sshd: ")])
         self.cluster.mend("n4")
@@ -191,7 +199,7 @@ class Failure(support.Case):
         self.addCleanup(self.cluster.thaw, "n2")
         code, err = self.end_of(process)
         self.assertEqual(code, 71)
-        self.assertIn("n2: nothing heard from it for 2.0s", err)
+        self.assertIn("n2: nothing heard from it for 4.0s", err)
         self.cluster.thaw("n2")
         self.nothing_left()
         self.usable_again()
@@ -217,7 +225,7 @@ class Failure(support.Case):
         code, err = self.end_of(process)
         self.assertEqual(code, 71, err)
         self.assertRegex(err, r"error: head: dlrun said nothing for [0-9.]+s, as when it is stopped or suspended, so its agents ended the "
-                              r"ranks: they wait 6.0s, three times launch.lost-after")
+                              r"ranks: they wait 12.0s, three times launch.lost-after")
         self.usable_again()
 
     def test_ctrl_c(self):

@@ -112,10 +112,11 @@ class GridEngineSubmit(Following, gridengine_support.Case):
     def test_trainings_save_before_their_time_is_over_and_go_on_in_the_next_job(self):
         endless = TRAINING.replace("epochs: 4", "epochs: 1000000").replace("nodes: 1", "nodes: 2").replace("dir: ckpt", "dir: endless-ckpt")
         self.write("endless.yaml", endless.replace(", walltime: 5min", ""))
-        limited = self.qsub(f"exec {IN_SHELL} --run-dir run endless.yaml", "-pe", "one", "2", "-l", "h_rt=24", name="endless")
-        whole = self.wait_over(self.chain(TRAINING.replace("dir: ckpt", "dir: whole-ckpt"), 9))
+        limited = self.qsub(f"exec {IN_SHELL} --run-dir run endless.yaml", "-pe", "one", "2", "-l", "h_rt=60", name="endless")
+        training = TRAINING.replace("epochs: 4", "epochs: 12")  # several commands are to come in before its end
+        whole = self.wait_over(self.chain(training.replace("dir: ckpt", "dir: whole-ckpt"), 9))
         self.assertEqual(self.ends(whole), ["done"])
-        chain = self.chain(TRAINING, 9)
+        chain = self.chain(training, 9)
         for link in (1, 2):  # deleted: each saves and is run again
             events = pathlib.Path(chain) / f"link-{link:04}" / "events.jsonl"
             wait_until(lambda: events.exists() and '"saved":' in events.read_text() or self.status(chain)["state"] == "done", 0.05)

@@ -12,8 +12,8 @@ import support
 from cluster import wait_until
 from support import IN_SHELL, MPI
 
-# Says when it runs and what it was told, and takes its time to end.
-TOLD = """trap 'sleep 0.3; echo told to end >told-$DLRUN_RANK; exit 0' TERM
+# Says when it runs and what it was told, and takes its time to end: who is killed at once does not come to it.
+TOLD = """trap 'sleep 2; echo told to end >told-$DLRUN_RANK; exit 0' TERM
 touch up-$DLRUN_RANK
 while :; do sleep 0.1; done
 """

@@ -12,7 +12,7 @@ import stat
 import support
 from cluster import wait_until
 from namespaces import ROOM
-from support import DLRUN
+from support import DLRUN, parent_of
 
 
 def target_of(link):
@@ -31,13 +31,6 @@ def listens_at(pid):
     except OSError:
         return set()
     return {str(int(row[1].rpartition(":")[2], 16)) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes}
-
-
-def parent_of(pid):
-    try:
-        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0  # it has ended
 
 
 class Security(support.Case):

@@ -36,11 +36,12 @@ class SshFailure(failure_test.Failure):
 
     def test_the_ssh_server_s_listener_is_killed(self):
         """Sessions that are there go on."""
-        process = self.job(extra="[ $DLRUN_RANK = 5 ] && { sleep 2; exit 7; };")
+        process = self.job(extra=f"[ $DLRUN_RANK = 5 ] && {{ {failure_test.GO} exit 7; }};")
         for pid, (_, words) in self.cluster.processes("n2").items():
             if "[listener]" in words:
                 os.kill(pid, signal.SIGKILL)
         self.addCleanup(self.cluster.run, "n2", ["/usr/sbin/sshd", "-f", "/mnt/etc/sshd_config", "-E", "/mnt/log/sshd.n2.log"], "root")
+        self.write("go", "")
         code, err = self.end_of(process)
         self.assertEqual(code, 7)
         self.assertIn("worker 5 (rank 5) on n3: exit code 7", err)

@@ -137,7 +137,7 @@ class StageIn(support.Case):
         self.assertEqual(process.returncode, 71, err)
 
     def test_nothing_is_left_on_a_node_that_was_cut_off(self):
-        process = self.running("grace: 1s, lost-after: 2s")
+        process = self.running("grace: 1s, lost-after: 4s")
         self.cluster.cut("n3")
         try:
             _, err = process.communicate()

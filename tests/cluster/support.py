@@ -19,6 +19,14 @@ IN_SHELL = shlex.quote(DLRUN)  # the same as a word of a shell's text
 MPI = f"{BUILD}/tests/unit/mpi/mpi-program-"
 
 
+def parent_of(pid):
+    """Of a process as we see it."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0  # it has ended
+
+
 class Case(unittest.TestCase):
     """Tests on one cluster, which is up before the first and healthy before each. Nothing of a job may be left after one."""
     nodes, slurm, max_startups = 4, False, 200

@@ -148,8 +148,10 @@ class Bench(support.Case):
         # As the builtin trainer tells its epochs.
         self.write("p.py", "import json, os, sys, time\nsys.path.insert(0, sys.argv[1])\nimport dlrun_client\nrate = float(os.environ['LR'])\n"
                    "with open(os.environ['DLRUN_RUN_DIR'] + '/metrics.jsonl', 'w', buffering=1) as metrics, dlrun_client.connect() as dlrun:\n"
-                   "    for epoch in range(1, 9):\n        time.sleep(0.3)\n"
-                   "        print(json.dumps({'step': epoch, 'epoch': epoch, 'test_loss': 1 / rate / epoch}), file=metrics)\n        dlrun.checkpoint_requested() and dlrun.stop_if_requested()\n"
+                   "    for epoch in range(1, 9):\n"
+                   "        print(json.dumps({'step': epoch, 'epoch': epoch, 'test_loss': 1 / rate / epoch}), file=metrics)\n"
+                   "        while epoch == 4 and rate < 0.1 and not dlrun.checkpoint_requested():\n            time.sleep(0.1)\n"
+                   "        dlrun.checkpoint_requested() and dlrun.stop_if_requested()\n"
                    "    dlrun.result(test_loss=1 / rate / epoch)\n")
         err = self.bench("--run-dir", "b", "--epochs", "8", "--stop-early", "test_loss", "--concurrent", "1", "--axis", "environment.set.LR=0.1,0.01",
                          "--", sys.executable, "p.py", support.CLIENT)

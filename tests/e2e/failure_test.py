@@ -105,7 +105,8 @@ class Failure(support.Case):
                 self.assertIn(f"killed by SIG{name} ({number})", err)
 
     def test_a_rank_that_ignores_term_is_killed_after_the_grace(self):
-        script = 'if [ $DLRUN_RANK = 0 ]; then sleep 0.2; exit 5; fi; trap "" TERM; while :; do sleep 0.05; done'
+        script = ('if [ $DLRUN_RANK = 0 ]; then until [ -e ignores ]; do sleep 0.02; done; exit 5; fi; '
+                  'trap "" TERM; touch ignores; while :; do sleep 0.05; done')
         code, _, _ = self.plain(script, "--tasks-per-node", "2", "--set", "launch.grace=300ms")
         self.assertEqual(code, 5)
         self.assertEqual(self.record()["attempts"][0]["ranks"][1]["end"], "killed by SIGKILL (9)")

@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     printf("working\n"); fflush(stdout);
-    if (!strcmp(argv[1], "late") && rank == 1) sleep(5);
+    if (!strcmp(argv[1], "late") && rank == 1) sleep(8);
     if (!strcmp(argv[1], "hang") && rank == 1) {
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stay, &key, 0);
         MPI_Comm_set_attr(MPI_COMM_SELF, key, 0);
@@ -56,9 +56,9 @@ class Hang(support.Case):
     def test_a_progress_bar_without_line_ends_is_output(self):
         """Any byte counts, and the log has it within a second."""
         self.write("bar.py", BAR)
-        process = self.start("--framework", "plain", "--run-dir", "run", "--no-output-limit", "2s", "--", "python3", "bar.py")
+        process = self.start("--framework", "plain", "--run-dir", "run", "--no-output-limit", "5s", "--", "python3", "bar.py")
         log = "run/logs/0000-worker-0.log"
-        wait_until(lambda: process.poll() is not None or self.exists(log) and "step 40 " in self.read(log), "the log grows")
+        wait_until(lambda: process.poll() is not None or self.exists(log) and "step 80 " in self.read(log), "the log grows")
         self.write("go", "")
         _, err = process.communicate()
         self.assertEqual(process.returncode, 0, err)
@@ -79,12 +79,12 @@ class Hang(support.Case):
         self.assertEqual(len(event), 1)
 
     def test_one_rank_that_prints_is_enough(self):
-        code, _, err = self.plain('[ $DLRUN_RANK = 0 ] && for i in {1..15}; do echo $i; sleep 0.2; done; sleep 0.2',
-                                  "--tasks-per-node", "2", "--no-output-limit", "2s")
+        code, _, err = self.plain('[ $DLRUN_RANK = 0 ] && for i in {1..35}; do echo $i; sleep 0.2; done; sleep 0.2',
+                                  "--tasks-per-node", "2", "--no-output-limit", "5s")
         self.assertEqual(code, 0, err)
 
     def test_a_stopped_rank_is_named_and_not_those_that_wait(self):
-        process = self.start("--framework", "plain", "--run-dir", "run", "--tasks-per-node", "3", "--no-output-limit", "2s",
+        process = self.start("--framework", "plain", "--run-dir", "run", "--tasks-per-node", "3", "--no-output-limit", "4s",
                              "--set", "launch.grace=1s", "--", "bash", "-c",
                              'echo $$ >pid.$DLRUN_RANK.new; mv pid.$DLRUN_RANK.new pid.$DLRUN_RANK; echo here; sleep 1000')
         wait_until(lambda: self.exists("pid.1"), "rank 1 runs")
@@ -104,8 +104,8 @@ class Hang(support.Case):
         self.assertRegex(err, r"no progress for \S+ \(launch\.no-progress-limit\), its last step was 5")
 
     def test_a_limit_of_a_moving_job_is_no_limit_on_its_length(self):
-        self.write("steps.py", STEPS.replace("1000)", "30)", 1).replace("rank == 2 and", "False and"))
-        code, _, err = self.dlrun("--framework", "plain", "--run-dir", "run", "--tasks-per-node", "3", "--no-progress-limit", "2s", "--",
+        self.write("steps.py", STEPS.replace("1000)", "70)", 1).replace("rank == 2 and", "False and"))
+        code, _, err = self.dlrun("--framework", "plain", "--run-dir", "run", "--tasks-per-node", "3", "--no-progress-limit", "5s", "--",
                                   "python3", "steps.py")
         self.assertEqual(code, 0, err)
 
@@ -118,7 +118,7 @@ class Finalize(support.Case):
         subprocess.run(["mpicc.mpich", "-x", "c", "-o", cls.program, "-"], input=FINALIZE, text=True, check=True)
 
     def mpi(self, what):
-        return self.dlrun("--framework", "mpi", "--run-dir", "run", "--tasks-per-node", "3", "--set", "launch.finalize-limit=1s", "--",
+        return self.dlrun("--framework", "mpi", "--run-dir", "run", "--tasks-per-node", "3", "--set", "launch.finalize-limit=3s", "--",
                           self.program, what)
 
     def test_a_rank_that_stays_in_finalize(self):

@@ -70,7 +70,7 @@ class Installation(support.Case):
         self.put_agent(f"""#!/usr/bin/env python3
 import os, struct, time
 try: os.mkdir("{self.folder}/first")
-except FileExistsError: time.sleep(1); os.write(1, struct.pack("<II", {len(ready)}, 0) + b'{ready}'); os.read(0, 1)
+except FileExistsError: time.sleep(5); os.write(1, struct.pack("<II", {len(ready)}, 0) + b'{ready}'); os.read(0, 1)
 else: os.write(1, struct.pack("<II", {len(ready)}, 0) + b'{ready}')
 """)
         code, out, err = self.run_here("--via", "local", "--hosts", "a,b")

@@ -28,7 +28,7 @@ class Leases(support.Case):
     def setUp(self):
         super().setUp()
         os.symlink(self.data, os.path.join(self.folder, "data"))
-        self.job = self.write("job.yaml", JOB.format(ranks=1, epochs=400))
+        self.job = self.write("job.yaml", JOB.format(ranks=1, epochs=100000))
 
     def without_locks(self):
         self.environment.update({"LD_PRELOAD": os.environ["E2E_SHIMS"], "DLRUN_TEST_SHIM": "no-flock"})

@@ -95,12 +95,12 @@ class Nodes(support.Case):
         self.none_left()
 
     def test_a_lost_node_is_replaced_by_a_spare(self):
-        script = 'echo $PPID >agent-$DLRUN_ATTEMPT-$DLRUN_RANK; if [ $DLRUN_ATTEMPT = 1 ]; then echo running; sleep 1000; fi; echo attempt $DLRUN_ATTEMPT on $DLRUN_NODE'
+        script = 'echo $PPID >agent-$DLRUN_ATTEMPT-$DLRUN_RANK; if [ $DLRUN_ATTEMPT = 1 ]; then echo running; touch running-$DLRUN_RANK; sleep 1000; fi; echo attempt $DLRUN_ATTEMPT on $DLRUN_NODE'
         self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
         process = self.start("--allocation", "three.json", "--via", "local", "--nodes", "2", "--retries", "2", "--run-dir", "run",
                              "--set", "launch.check=quick", "--framework", "plain", "--", "sh", "-c", script)
-        support.wait_until(lambda: self.exists("run/events.jsonl") and
-                           sum(event["event"] == "started" for event in self.events()) == 2, "both ranks run")
+        support.wait_until(lambda: self.exists("running-0") and self.exists("running-1") and
+                           sum(event["event"] == "started" for event in self.events()) == 2, "both ranks run, and have said so")
         rank = next(event["pid"] for event in self.events() if event["event"] == "started" and event["host"] == "a1")
         with open(f"/proc/{rank}/stat") as file:
             agent = int(file.read().rpartition(")")[2].split()[1])

@@ -7,19 +7,19 @@ import sys
 
 import support
 
-# Each waits until it may end, in a function that is to be found.
+# Each waits until it may end, in a function that is to be found: at one place of it, as a FIFO is opened once somebody writes.
 NATIVE = r"""
-#include <unistd.h>
-__attribute__((noinline)) int wait_for_the_others(void) { int n = 0; while (access("go", F_OK)) n += usleep(20000) + 1; return n; }
+#include <errno.h>
+#include <fcntl.h>
+__attribute__((noinline)) int wait_for_the_others(void) { int fd; do fd = open("go", O_RDONLY); while (fd < 0 && errno == EINTR); return fd; }
 int main(void) { return wait_for_the_others() < 0; }
 """
 PYTHON = """\
-import os, sys, time
+import sys
 sys.path.insert(0, {client!r})
 import dlrun_client
 def read_batch():
-    while not os.path.exists("go"):
-        time.sleep(0.02)
+    open("go")
 with dlrun_client.connect() as dlrun:
     print("it reads", flush=True)
     read_batch()
@@ -41,13 +41,14 @@ class Stacks(support.Case):
     def test_the_functions_of_a_live_run(self):
         subprocess.run(["gcc", "-O1", "-x", "c", "-o", os.path.join(self.folder, "native"), "-"], input=NATIVE, text=True, check=True)
         self.write("train.py", PYTHON.format(client=support.CLIENT))
+        os.mkfifo(os.path.join(self.folder, "go"))
         run = self.start("--framework", "plain", "--run-dir", "run", "--tasks-per-node", "3", "--set", "launch.bind=false", "--", "bash", "-c",
                          f"if [ $DLRUN_RANK = 2 ]; then {sys.executable} train.py; else ./native; fi; exit $?")
         support.wait_until(lambda: self.exists("run/logs/0002-worker-2.log") and "it reads" in self.read("run/logs/0002-worker-2.log"),
                            "the Python rank reads")
-        found = self.stacks()
+        text = "rank 2 in read_batch; 2 ranks (0-1) in wait_for_the_others"
+        found = support.wait_until(lambda: (now := self.stacks())["text"] == text and now, f"the ranks are seen: {text}")
         groups = {group["ranks"]: group for group in found["groups"]}
-        self.assertEqual(found["text"], "rank 2 in read_batch; 2 ranks (0-1) in wait_for_the_others", found)
         names = [frame["function"] for frame in groups["0-1"]["native"]]
         self.assertEqual(names.index("main"), names.index("wait_for_the_others") + 1, names)
         self.assertEqual([frame["function"] for frame in groups["2"]["python"]], ["read_batch", "<module>"])

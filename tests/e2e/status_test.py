@@ -29,6 +29,19 @@ with dlrun_client.connect() as dlrun:
             dlrun.stop_if_requested()
 """
 
+# Ends once the run has it written down that this program has these libraries and packages.
+UNTIL_SEEN = """\
+import os, time
+def is_seen():
+    with open(os.environ["DLRUN_RUN_DIR"] + "/events.jsonl") as events:
+        told = ([""] + [line for line in events if '"program":{' in line])[-1]
+    with open("/proc/self/maps") as maps:
+        libraries = {line.split()[-1] for line in maps if ".so" in line and "/ld-" not in line}
+    return '"packages":' in told and all(library in told for library in libraries)
+while not is_seen():
+    time.sleep(0.05)
+"""
+
 # As sbatch, squeue and scancel would speak; jobs are lines of a file: ID STATE
 FAKE = """\
 #!/bin/bash
@@ -109,9 +122,9 @@ class Status(support.Case):
         for words in ("logs -f", "status --watch"):
             with self.subTest(words):
                 watcher = self.start("-c", f"{support.DLRUN} {words} | head -n 1; exit ${{PIPESTATUS[0]}}", program="bash")
-                self.assertEqual(watcher.wait(timeout=60), 0)
+                self.assertEqual(watcher.wait(), 0)
         self.assertEqual(self.dlrun("stop", "--now", "small")[0], 0)
-        run.wait(timeout=60)
+        run.communicate()
 
     def test_a_fifo_in_a_run_directory_holds_nobody_up(self):
         os.makedirs(os.path.join(self.folder, "runs", "odd"))
@@ -207,7 +220,7 @@ class Status(support.Case):
         self.assertEqual(self.status()["state"], "stopped")
 
     def test_stop_now_gives_no_time_to_save(self):
-        run = self.start("--framework", "plain", "--", "bash", "-c", "trap 'sleep 0.8; touch saved; exit 75' TERM; echo up; while :; do sleep 0.1; done")
+        run = self.start("--framework", "plain", "--", "bash", "-c", "trap 'sleep 5; touch saved; exit 75' TERM; echo up; while :; do sleep 0.1; done")
         support.wait_until(lambda: self.dlrun("logs")[1] == "up\n", "the rank has begun")
         self.assertEqual(self.dlrun("stop", "bash", "--now")[0], 0)
         _, err = run.communicate()
@@ -265,7 +278,7 @@ class Status(support.Case):
         self.assertRegex(err, r"1 of 3 log\(s\) are missing, \S*0001-worker-1.log first")
 
     def test_two_runs_are_compared_by_what_their_started_rank_was(self):
-        self.write("train.py", "import time, zlib\ntime.sleep(1.5)\n")
+        self.write("train.py", "import zlib\n" + UNTIL_SEEN)
         self.environment.update({"LOADEDMODULES": "gcc/12:cuda/11.8", "HF_TOKEN": "s3cret-value"})
         for name in ("one", "two"):
             self.assertEqual(self.dlrun("--run-dir", name, "--framework", "plain", "--", sys.executable, "train.py")[0], 0)
@@ -273,8 +286,7 @@ class Status(support.Case):
         self.assertEqual(code, 0, out + err)
         self.assertIn("no difference", out)
         self.environment.update({"LOADEDMODULES": "gcc/12:cuda/12.1", "OMP_NUM_THREADS": "3"})
-        wrapped = f"import time, zlib, bz2\ntime.sleep(1.5)\n"
-        self.write("train.py", wrapped)
+        self.write("train.py", "import zlib, bz2\n" + UNTIL_SEEN)
         run = ("--run-dir", "three", "--name", "other", "--framework", "plain", "--", "bash", "-c", f"{sys.executable} train.py; true")
         self.assertEqual(self.dlrun(*run)[0], 0)
         code, out, err = self.dlrun("diff", "one", "three", "--json")

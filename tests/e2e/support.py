@@ -131,7 +131,8 @@ class Case(unittest.TestCase):
         return json.loads(self.read(f"{run}/record.json"))
 
     def events(self, run="run"):
-        return [json.loads(line) for line in self.read(f"{run}/events.jsonl").splitlines()]
+        """Those that are written so far: of a live run the last line may be half there."""
+        return [json.loads(line) for line in self.read(f"{run}/events.jsonl").splitlines(keepends=True) if line.endswith("\n")]
 
 
 def main():

@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import statistics
 import struct
 import subprocess
 
@@ -29,6 +30,7 @@ train:
   optimizer: {{name: sgd, lr: 0.05, momentum: 0.9}}
   seed: 5
 """
+PARTS = ("input", "compute", "wait", "report and checkpoint")  # of a step, in its trace
 
 
 def idx(path, magic, shape, payload):
@@ -206,17 +208,18 @@ class Training(Bars):
             steps = [span for span in spans if span["name"].startswith("step ")]
             self.assertEqual([span["name"] for span in steps], [f"step {i}" for i in range(3, 15)])
             begins.append([span["ts"] for span in steps])
-            inside = {}
-            for span in spans:
-                if span["tid"] == 0 and span not in steps:
-                    inside[span["name"]] = inside.get(span["name"], 0) + span["dur"]
-                    self.assertTrue(any(step["ts"] <= span["ts"] and span["ts"] + span["dur"] <= step["ts"] + step["dur"] for step in steps))
-            parts = [inside.pop(part) for part in ("input", "compute", "wait", "report and checkpoint")]
-            whole = sum(step["dur"] for step in steps)
-            # Between two parts the process may have to wait for a processor.
-            self.assertAlmostEqual(sum(parts) / whole, 1, delta=0.08)
-            self.assertAlmostEqual(sum(inside.values()) / parts[1], 1, delta=0.08)
-            self.assertIn("conv1 weights", inside)
+            within = [span for span in spans if span["tid"] == 0 and span not in steps]
+            of_steps = [[span for span in within if step["ts"] <= span["ts"] and span["ts"] + span["dur"] <= step["ts"] + step["dur"]] for step in steps]
+            self.assertEqual(sum(map(len, of_steps)), len(within), "each part lies in a step")
+            shares = []
+            for step, inside in zip(steps, of_steps):
+                lasts = lambda names, inside=inside: sum(span["dur"] for span in inside if span["name"] in names)
+                layers = {span["name"] for span in inside} - set(PARTS)
+                shares.append((lasts(PARTS) / step["dur"], lasts(layers) / lasts({"compute"})))
+                self.assertIn("conv1 weights", layers)
+            # In some step the process had to wait for a processor between two parts, which is no part.
+            for share in map(statistics.median, zip(*shares)):
+                self.assertAlmostEqual(share, 1, delta=0.08)
             self.assertTrue(any(span["name"].startswith("allreduce of ") for span in spans if span["tid"] == 1))
             self.assertEqual(any(span["cat"] == "write" for span in spans if span["tid"] == 2), rank == 0)
         self.assertGreater(abs(trace["otherData"]["clock_offset_us"]), 4e9)
@@ -413,7 +416,8 @@ class Training(Bars):
         code, out, err = self.train("whole", "--set", "checkpoint.dir=whole", "--set", "train.optimizer.state=replicated")
         self.assertEqual(code, 0, err)
         self.assertNotIn("optimizer state", out)
-        saved = lambda run: self.exists(f"{run}/events.jsonl") and self.read(f"{run}/events.jsonl").count('"saved"') >= 2
+        # Once is enough: on a slow disk a second time may be the last.
+        saved = lambda run: self.exists(f"{run}/events.jsonl") and '"saved"' in self.read(f"{run}/events.jsonl")
         head = self.start("--run-dir", "two", self.job)
         wait_until(lambda: saved("two") or head.poll() is not None, "two ranks have saved")
         head.kill()
@@ -468,7 +472,7 @@ class Training(Bars):
         job = JOB.format(ranks=1, epochs=6).replace("batch: 32", "batch: 16\n  shards: 4")
         self.job = self.write("job.yaml", job)
         self.assertEqual(self.train("whole", "--set", "checkpoint.dir=whole-ckpt")[0], 0)
-        self.job = self.write("job.yaml", job.replace("ranks: 1", "ranks: 4").replace("tasks-per-node: 1", "tasks-per-node: 4") + "elastic: {min-ranks: 1, restarts: 0}\nlaunch: {lost-after: 1s}\n")
+        self.job = self.write("job.yaml", job.replace("ranks: 1", "ranks: 4").replace("tasks-per-node: 1", "tasks-per-node: 4") + "elastic: {min-ranks: 1, restarts: 0}\nlaunch: {lost-after: 3s}\n")
         head = self.start("--run-dir", "run", self.job)
         events = lambda name: [event for event in (self.events() if self.exists("run/events.jsonl") else []) if event["event"] == name]
         saved = lambda: any("saved" in event["report"] for event in events("report"))

@@ -8,9 +8,11 @@
 
 namespace dlrun::test {
 
+constexpr double kMaxGrowth = 25;
+
 // The processor time of make(8 * small) over that of make(small), each the least of three, without what it
 // takes to free the results. 8 to 13 where the time is linear (caches are finite), more than 40 where it is
-// quadratic.
+// quadratic. Other programs use the caches, too: what is above the maximum is measured again, twice at most.
 template <class Make>
 double cpu_growth(std::size_t small, const Make& make) {
   const auto least_time = [&](std::size_t size) {
@@ -23,10 +25,12 @@ double cpu_growth(std::size_t small, const Make& make) {
     }
     return static_cast<double>(std::max<std::clock_t>(least, 1));
   };
-  const double little = least_time(small);
-  return least_time(8 * small) / little;
+  double growth = 0;
+  for (int i = 0; i < 3 && (i == 0 || growth >= kMaxGrowth); ++i) {
+    const double little = least_time(small);
+    growth = least_time(8 * small) / little;
+  }
+  return growth;
 }
-
-constexpr double kMaxGrowth = 25;
 
 }  // namespace dlrun::test

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/folder.hpp"
+
 using namespace dlrun;
 using agent::program_behind_env;
 
@@ -30,21 +32,19 @@ TEST_CASE("what env starts is named in env's place") {
 TEST_CASE("a program that is gone already is named by its file and that file's first line") {
   Environment environment;
   environment.set("PATH", "/usr/bin:/bin");
-  const auto folder = std::filesystem::temp_directory_path() / "dlrun-rank-program-test";
-  std::filesystem::create_directories(folder);
+  const test::Folder folder;
   const auto started_by = [&](const char* first_line) {
-    const std::string script = (folder / "script").string();
+    const std::string script = (folder.path / "script").string();
     std::ofstream(script) << first_line << "\ntrue\n";
     std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-    return agent::program_started_by({"./script"}, environment, folder.string());
+    return agent::program_started_by({"./script"}, environment, folder.path.string());
   };
   CHECK(started_by("#!/usr/bin/env sleep") == kSleep);
   CHECK(started_by("#!/usr/bin/env -S sleep -u") == kSleep);
   CHECK(started_by("#! /bin/sleep 1") == kSleep);
-  CHECK(started_by("no script").ends_with("dlrun-rank-program-test/script"));
+  CHECK(started_by("no script").ends_with(folder.path.filename().string() + "/script"));
   CHECK(agent::program_started_by({"sleep", "1"}, environment, "/") == kSleep);
   CHECK(agent::program_started_by({"no-such-program-of-ours"}, environment, "/").empty());
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("env that starts nothing names nothing") {

@@ -38,7 +38,8 @@ std::vector<RingRate> ring_of(int size, RingPlace place, int absent = -1) {
 
 TEST_CASE("every node adds up the same numbers until the first one ends it") {
   for (const int size : {2, 3, 5}) {
-    const auto rates = ring_of(size, {.chunk = 4000, .time = Seconds(0.01)});
+    // What is not over at four times the time is cut off: a busy machine needs some for the last allreduce.
+    const auto rates = ring_of(size, {.chunk = 4000, .time = Seconds(0.5)});
     for (const RingRate& rate : rates) {
       CHECK(rate.problem.empty());
       CHECK(rate.bytes > 0);
@@ -46,7 +47,7 @@ TEST_CASE("every node adds up the same numbers until the first one ends it") {
       CHECK(rate.bytes == rates.front().bytes);
       CHECK(rate.took >= Seconds(0));
     }
-    CHECK(rates.front().took >= Seconds(0.01));
+    CHECK(rates.front().took >= Seconds(0.5));
   }
 }
 
