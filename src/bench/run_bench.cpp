@@ -251,6 +251,22 @@ Standing standing_of(const Bench& bench) {
   return out;
 }
 
+namespace {
+
+// Who waited for another process knows the points as they were before that one measured them.
+Result<void> check_unchanged(const OpenBench& open) {
+  const Bench now = TRY(read_bench(open.folder));
+  if (standing_of(now).over <= standing_of(open.bench).over) return {};
+  return fail(
+      Error{.kind = ErrorKind::usage,
+            .what = fmt::format("another process has measured points of {} meanwhile", open.folder.string()),
+            .where = {},
+            .hint = fmt::format("dlrun bench --resume {} measures what is left", open.folder.string()),
+            .also = {}});
+}
+
+}  // namespace
+
 Result<BenchEnd> run_bench(OpenBench& open, BenchStatus& status) {
   hold_stop_signals();
   const Lease lease = TRY(
@@ -266,6 +282,7 @@ Result<BenchEnd> run_bench(OpenBench& open, BenchStatus& status) {
                   .life = {},
                   .now = {},
                   .sleep = {}}));
+  TRY(check_unchanged(open));
   TRY(write_bench(open.bench, open.folder));
   return BenchDriver(open, status).run();
 }

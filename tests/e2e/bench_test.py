@@ -117,6 +117,15 @@ class Bench(support.Case):
         self.assertEqual(self.results()["points"][1]["run"], "points/0002/run-2")
         self.assertEqual(first, os.stat(os.path.join(self.folder, "b/points/0001/run/record.json")).st_mtime_ns)
 
+    def test_two_commands_do_not_measure_one_benchmark(self):
+        counted = f"echo x >>{self.folder}/count; sleep 1; echo rate: 7"
+        words = ("bench", "--run-dir", "b", "--axis", "environment.set.N=1,2", "--rate", "rate: ([0-9]+)", "--", "bash", "-c", counted)
+        both = [self.start(*words) for _ in range(2)]
+        ends = [(*one.communicate(), one.returncode) for one in both]
+        self.assertEqual(sorted(code for _, _, code in ends), [0, 64], ends)
+        self.assertEqual([point["status"] for point in self.results()["points"]], ["done"] * 2)
+        self.assertEqual(self.read("count"), "x\n" * 2, "each point was measured once")
+
     def test_ctrl_c_ends_the_runs_and_keeps_the_results(self):
         head = self.start("bench", "--run-dir", "b", "--axis", "environment.set.WHAT=fine,hangs,more", "--rate",
                           "rate: ([0-9.]+)", *self.program())
