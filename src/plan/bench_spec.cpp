@@ -245,10 +245,9 @@ Result<void> set_axis(BenchSpec& spec, BenchAxis axis) {
 Result<std::uint64_t> count_points(const BenchSpec& spec) {
   TRY(check_twice(spec.axes));
   if (spec.axes.empty() && spec.points.empty())
-    return bad_input(
-        spec.source.starts_with("--") ? std::string() : spec.source,  // of a flag that is not to blame
-        "bench has no points: neither axes nor points are given",
-        "add --axis nodes=1,2,4, or bench: {axes: {nodes: [1, 2, 4]}} to the job file");
+    return bad_input(spec.source.starts_with("--") ? std::string() : spec.source,  // not the last flag
+                     "bench has no points: neither axes nor points are given",
+                     "add --axis nodes=1,2,4, or bench: {axes: {nodes: [1, 2, 4]}} to the job file");
   // In floating point: 40 axes of 10 values are more than an integer holds.
   double all = spec.repeats;
   std::string product;

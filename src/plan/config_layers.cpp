@@ -104,7 +104,7 @@ Result<void> append_words(Node& tree, const std::vector<std::string>& words, con
   Node added = yaml::list(words, source);
   const Node* const command = tree.find("command");
   if (command != nullptr && command->kind == Kind::map)
-    return yaml::error_at(*command, "command is a map, and there are words behind --",
+    return yaml::error_at(*command, "command is a map, and a command follows --",
                           "command is a list of words: remove --set command.KEY=...");
   if (command != nullptr && command->kind == Kind::list) {
     Node whole = *command;

@@ -215,8 +215,8 @@ class Failure(support.Case):
             runs = [self.start("--framework", "plain", "--run-dir", f"same{round_}", "--", "echo", f"from {i}") for i in range(3)]
             ends = [(*run.communicate(), run.returncode) for run in runs]
             self.assertEqual(sorted(code for _, _, code in ends), [0, 74, 74], ends)
-            winner = [i for i, (_, _, code) in enumerate(ends) if code == 0][0]
-            self.assertEqual(self.read(f"same{round_}/logs/0000-worker-0.log"), f"from {winner}\n")
+            kept = [i for i, (_, _, code) in enumerate(ends) if code == 0][0]
+            self.assertEqual(self.read(f"same{round_}/logs/0000-worker-0.log"), f"from {kept}\n")
             self.assertEqual(len(re.findall('"planned"', self.read(f"same{round_}/events.jsonl"))), 1)
             for _, err, code in ends:
                 if code:

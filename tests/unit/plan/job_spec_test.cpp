@@ -123,7 +123,7 @@ TEST_CASE("places of values, for errors of later steps") {
   CHECK(plan::place_of(spec, "").empty());
 }
 
-TEST_CASE("a command that is a map does not vanish behind the words of the command line") {
+TEST_CASE("a command that is a map is not replaced by the one behind --") {
   auto tree = yaml::parse("{}", "job.yaml").value();
   REQUIRE(plan::apply_override(tree, {.path = "command.0", .value = "ls", .source = "--set"}).has_value());
   const auto added = plan::append_words(tree, {"true"}, "the command line");
