@@ -298,10 +298,10 @@ void Node::set(std::string_view key, Node value) {
 namespace {
 
 // yaml-cpp takes a quoted text that has no closing quote as ended by the end of the file, with all keys in
-// it. Not where a comment comes behind.
+// it. Not where a comment without a newline comes behind.
 Result<void> check_last_quote(std::string_view text, const std::string& file) {
   if (text.find_first_of("'\"") == std::string_view::npos) return {};
-  std::istringstream stream{std::string(text) + (text.ends_with('\n') ? "#\n" : "\n#\n")};
+  std::istringstream stream{std::string(text) + (text.ends_with('\n') ? "#" : "\n#")};
   YAML::Parser parser(stream);
   Builder builder(file);
   try {

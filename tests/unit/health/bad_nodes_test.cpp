@@ -34,7 +34,7 @@ TEST_CASE("bad nodes are remembered until their time, per cluster, and can be fo
   CHECK(memory.all(at(0)).back().reason == "space: still full");
   CHECK(hosts(other, 0).empty());
   CHECK(hosts(memory, 60) == "n3 ");
-  CHECK_FALSE(std::filesystem::exists(memory.folder() / "n1.json"));
+  CHECK_FALSE(std::filesystem::exists(*memory.folder() / "n1.json"));
   memory.forget("n3");
   CHECK(hosts(memory, 60).empty());
 }
@@ -45,6 +45,6 @@ TEST_CASE("a damaged file counts as forgotten, and a name stays in the folder") 
   const BadNodes memory(environment, "../up");
   CHECK(memory.folder() == folder.path / ".local/state/dlrun/bad-nodes/_.._up");
   REQUIRE(memory.remember({"../n1", "", at(100)}));
-  std::ofstream(memory.folder() / "n2.json") << "{";
+  std::ofstream(*memory.folder() / "n2.json") << "{";
   CHECK(hosts(memory, 0) == "../n1 ");
 }
