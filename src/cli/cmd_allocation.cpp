@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "schedulers/allocation_file.hpp"
 #include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/scheduler.hpp"
 #include "src/base/json.hpp"
-#include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::cli {
@@ -88,9 +88,7 @@ void print(const Allocation& allocation, Console& console) {
 }
 
 Result<Allocation> allocation_of(const AllocationCommand& options, const Context& context) {
-  if (!options.file.empty())
-    return allocation_from_json(TRY(parse_json(TRY(read_named_file(options.file)), options.file)),
-                                options.file);
+  if (!options.file.empty()) return allocation_from_file(options.file);
   const SystemCommands commands;
   const SystemClock clock;
   const DiscoveryContext discovery{context.environment, commands, clock,

@@ -4,9 +4,9 @@
 
 #include <unistd.h>
 
+#include "schedulers/allocation_file.hpp"
 #include "schedulers/node_identity.hpp"
 #include "src/agent/memory_nodes.hpp"
-#include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/hypothetical_nodes.hpp"
 #include "src/plan/make_plan.hpp"
@@ -137,14 +137,7 @@ Result<Allocation> allocation_of(const Request& request) {
                                      request.named_hosts};
     return find_allocation(discovery, request.scheduler);
   }
-  const std::string name = request.allocation_file->string();
-  const auto of_allocation = [](auto result) {
-    if (!result) result.error().kind = ErrorKind::allocation;
-    return result;
-  };
-  const std::string text = TRY(of_allocation(read_named_file(*request.allocation_file)));
-  if (trim(text).empty()) return fail(ErrorKind::allocation, "{}: the file is empty", name);
-  return allocation_from_json(TRY(of_allocation(parse_json(text, name))), name);
+  return allocation_from_file(*request.allocation_file);
 }
 
 Result<plan::JobSpec> job_spec_of(const Request& request) {

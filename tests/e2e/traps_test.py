@@ -20,10 +20,10 @@ class DeepInput(support.Case):
 
     def test_an_allocation(self):
         self.write("deep.json", DEEP)
-        self.refused("plan", "--allocation", "deep.json", "--framework", "plain", "--", "true")
-        self.refused("allocation", "--allocation", "deep.json")
+        self.refused("plan", "--allocation", "deep.json", "--framework", "plain", "--", "true", code=66)
+        self.refused("allocation", "--allocation", "deep.json", code=66)
         self.write("deep.json", '{"schema": "dlrun.allocation/1", "scheduler": ' + DEEP + "}")
-        self.refused("plan", "--allocation", "deep.json", "--framework", "plain", "--", "true")
+        self.refused("plan", "--allocation", "deep.json", "--framework", "plain", "--", "true", code=66)
 
     def test_a_chain(self):
         self.write("chain.json", '{"schema": "dlrun.chain/1", "name": ' + DEEP + "}")

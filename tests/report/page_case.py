@@ -38,7 +38,11 @@ class PageCase(support.Case):
         self.assertEqual(self.js("document.documentElement.dataset.ready"), "yes")
         self.assertIsNone(self.js(NO_VALUES))
         self.assertLessEqual(self.js("document.documentElement.scrollWidth"), width, "it scrolls sideways")
+        self.check_before_picture()
         self.browser.picture(os.path.join(PICTURES, f"{name}-{scheme}{'-phone' if phone else ''}.png"))
+
+    def check_before_picture(self):
+        """What a picture may change: it is of the whole page, for which the window grows."""
 
     def js(self, script):
         return self.browser.evaluate(script)

@@ -32,9 +32,11 @@ class Page(page_case.PageCase):
         self.assertEqual(code, 0, err)
         return json.loads(out)
 
+    def check_before_picture(self):
+        self.assertEqual(self.js(SHIFTS), 0, "its layout jumps")
+
     def open(self, page, name, width=1200, scheme="light", phone=False):
         super().open(page, name, width, scheme, phone)
-        self.assertEqual(self.js(SHIFTS), 0, "its layout jumps")
         levels = self.js(HEADINGS)
         self.assertEqual(levels[0], 1)
         self.assertTrue(all(b <= a + 1 for a, b in zip(levels, levels[1:])), levels)
