@@ -27,7 +27,7 @@ class OneOf : public Types::Variant {
 
  public:
   template <class T>
-  requires kIsOneOf<std::remove_cvref_t<T>, Variant> OneOf(T&& value)
+  requires kIsOneOf<std::remove_cvref_t<T>, Variant> OneOf(T&& value)  // NOLINT: no OneOf is one
       : Variant(std::in_place_type<std::remove_cvref_t<T>>, std::forward<T>(value)) {}
   OneOf(const OneOf&);
   OneOf(OneOf&&) noexcept;
