@@ -1,7 +1,6 @@
 #include "src/run/run_directory.hpp"
 
 #include <cerrno>
-#include <iterator>
 #include <set>
 
 #include <fcntl.h>
@@ -77,7 +76,9 @@ Result<void> take_for_this_run(const fs::path& directory) {
                  .what = fmt::format("cannot create {}: {}", mark.string(), system_reason(reason)),
                  .hint = kNameAnother});
   }
-  const auto entries = std::distance(fs::directory_iterator(directory, problem), fs::directory_iterator());
+  int entries = 0;
+  for (fs::directory_iterator at(directory, problem), end; !problem && at != end; at.increment(problem))
+    ++entries;
   if (!problem && entries == 1) fs::create_directory(directory / "logs", problem);
   std::error_code ignored;
   fs::remove(mark, ignored);
