@@ -14,8 +14,8 @@ import torch
 import torch.distributed as dist
 
 # Of the sources, or of an installation with this file in share/doc/dlrun/examples.
-SHARE = pathlib.Path(__file__).resolve().parents
-sys.path[:0] = [os.environ["DLRUN_PYTHON"]] if "DLRUN_PYTHON" in os.environ else [str(SHARE[1] / "python"), str(SHARE[3] / "dlrun/python")]
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [os.environ["DLRUN_PYTHON"]] if "DLRUN_PYTHON" in os.environ else [str(HERE / "../python"), str(HERE / "../../../dlrun/python")]
 import dlrun_client  # pylint: disable=wrong-import-position
 
 
