@@ -44,7 +44,7 @@ Result<void> remove_temporaries(const fs::path& folder) {
        at.increment(problem))
     if (is_temporary(at->path())) left.push_back(at->path());
   for (const fs::path& file : left)
-    if (!problem) fs::remove(file, problem);
+    if (!problem) fs::remove_all(file, problem);
   if (!problem) return {};
   return fail(ErrorKind::io, "cannot clear {}: {}", folder.string(), problem.message());
 }

@@ -104,7 +104,8 @@ TEST_CASE("two processes do not prepare one folder at once") {
 TEST_CASE("what a killed process left half written is not published, in no folder below") {
   const Folder out;
   const PartialFolder held = PartialFolder::hold(out.path / "packed").value();
-  for (const char* name : {"train.tmp4711", "part/data.mdb.tmp12", "part/data.mdb", "part/notes.tmp"}) {
+  for (const char* name :
+       {"train.tmp4711", "part/data.mdb.tmp12", "part/data.mdb", "part/notes.tmp", "old.tmp5/part"}) {
     std::filesystem::create_directories((held.path() / name).parent_path());
     std::ofstream(held.path() / name) << "x";
   }
@@ -112,6 +113,7 @@ TEST_CASE("what a killed process left half written is not published, in no folde
   const std::filesystem::path packed = out.path / "packed";
   CHECK_FALSE(std::filesystem::exists(packed / "train.tmp4711"));
   CHECK_FALSE(std::filesystem::exists(packed / "part/data.mdb.tmp12"));
+  CHECK_FALSE(std::filesystem::exists(packed / "old.tmp5"));
   CHECK(std::filesystem::exists(packed / "part/data.mdb"));
   CHECK(std::filesystem::exists(packed / "part/notes.tmp"));
 }
