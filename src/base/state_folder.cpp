@@ -4,12 +4,17 @@
 
 namespace dlrun {
 
-std::optional<std::filesystem::path> state_folder(const Environment& environment) {
-  if (const auto folder = environment.find("XDG_STATE_HOME"); folder && folder->starts_with('/'))
+std::optional<std::filesystem::path> user_folder(const Environment& environment, std::string_view variable,
+                                                 std::string_view otherwise) {
+  if (const auto folder = environment.find(variable); folder && folder->starts_with('/'))
     return std::filesystem::path(*folder) / "dlrun";
   if (const auto home = environment.find("HOME"); home && home->starts_with('/'))
-    return std::filesystem::path(*home) / ".local" / "state" / "dlrun";
+    return std::filesystem::path(*home) / otherwise / "dlrun";
   return std::nullopt;
+}
+
+std::optional<std::filesystem::path> state_folder(const Environment& environment) {
+  return user_folder(environment, "XDG_STATE_HOME", ".local/state");
 }
 
 Error no_state_folder() {

@@ -11,8 +11,12 @@
 
 namespace dlrun {
 
-/// Unset where neither XDG_STATE_HOME nor HOME is an absolute path: a relative one would be below whatever
-/// folder is the current.
+/// dlrun's folder below that of the `variable` (XDG_...), or below HOME/`otherwise`. Unset where neither is
+/// an absolute path: a relative one would be below whatever folder is the current.
+std::optional<std::filesystem::path> user_folder(const Environment& environment, std::string_view variable,
+                                                 std::string_view otherwise);
+
+/// The user_folder() of XDG_STATE_HOME.
 std::optional<std::filesystem::path> state_folder(const Environment& environment);
 
 /// Why something cannot be remembered then.

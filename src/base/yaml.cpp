@@ -187,6 +187,24 @@ Error not_yaml(std::string_view text, const std::string& file, const YAML::Excep
       .kind = ErrorKind::input, .what = "not valid YAML: " + problem.msg, .where = place(file, problem.mark)};
 }
 
+// yaml-cpp takes a quoted text that has no closing quote as ended by the end of the file, with all keys in
+// it. Not where a comment without a newline comes behind.
+Result<void> check_last_quote(std::string_view text, const std::string& file) {
+  if (text.find_first_of("'\"") == std::string_view::npos) return {};
+  std::istringstream stream{std::string(text) + (text.ends_with('\n') ? "#" : "\n#")};
+  YAML::Parser parser(stream);
+  Builder builder(file);
+  try {
+    parser.HandleNextDocument(builder);
+    return {};
+  } catch (const YAML::Exception& problem) {
+    Error error = not_yaml(text, file, problem);
+    error.what = "a quoted text has no closing quote";
+    error.hint = "the quote may be far above this place";
+    return fail(std::move(error));
+  }
+}
+
 void collect_sources(const Node& node, const std::string& path, JsonMembers& out) {
   out[path] = node.source;
   for (std::size_t i = 0; i < node.items.size(); ++i)
@@ -294,28 +312,6 @@ void Node::set(std::string_view key, Node value) {
   key_sources.push_back(value.source);
   entries.emplace_back(std::string(key), std::move(value));
 }
-
-namespace {
-
-// yaml-cpp takes a quoted text that has no closing quote as ended by the end of the file, with all keys in
-// it. Not where a comment without a newline comes behind.
-Result<void> check_last_quote(std::string_view text, const std::string& file) {
-  if (text.find_first_of("'\"") == std::string_view::npos) return {};
-  std::istringstream stream{std::string(text) + (text.ends_with('\n') ? "#" : "\n#")};
-  YAML::Parser parser(stream);
-  Builder builder(file);
-  try {
-    parser.HandleNextDocument(builder);
-    return {};
-  } catch (const YAML::Exception& problem) {
-    Error error = not_yaml(text, file, problem);
-    error.what = "a quoted text has no closing quote";
-    error.hint = "the quote may be far above this place";
-    return fail(std::move(error));
-  }
-}
-
-}  // namespace
 
 Result<Node> parse(std::string_view whole, const std::string& file) {
   const std::string_view text = TRY(utf8_text(whole, file));

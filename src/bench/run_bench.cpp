@@ -240,19 +240,6 @@ class BenchDriver {
   std::size_t ended_ = 0, most_at_once_ = 0;
 };
 
-}  // namespace
-
-Standing standing_of(const Bench& bench) {
-  Standing out{.over = 0, .all = bench.points.size(), .running = {}, .left = {}};
-  for (const Point& point : bench.points) {
-    out.over += is_over(point.status) ? 1 : 0;
-    if (point.status == PointStatus::running) out.running.push_back(&point);
-  }
-  return out;
-}
-
-namespace {
-
 // Who waited for another process knows the points as they were before that one measured them.
 Result<void> check_unchanged(const OpenBench& open) {
   const Bench now = TRY(read_bench(open.folder));
@@ -266,6 +253,15 @@ Result<void> check_unchanged(const OpenBench& open) {
 }
 
 }  // namespace
+
+Standing standing_of(const Bench& bench) {
+  Standing out{.over = 0, .all = bench.points.size(), .running = {}, .left = {}};
+  for (const Point& point : bench.points) {
+    out.over += is_over(point.status) ? 1 : 0;
+    if (point.status == PointStatus::running) out.running.push_back(&point);
+  }
+  return out;
+}
 
 Result<BenchEnd> run_bench(OpenBench& open, BenchStatus& status) {
   hold_stop_signals();

@@ -7,6 +7,7 @@
 #include "schedulers/allocation_file.hpp"
 #include "schedulers/node_identity.hpp"
 #include "src/agent/memory_nodes.hpp"
+#include "src/base/state_folder.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/hypothetical_nodes.hpp"
 #include "src/plan/make_plan.hpp"
@@ -25,10 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path user_configuration(const Environment& environment) {
-  if (const auto folder = environment.find("XDG_CONFIG_HOME"); folder && folder->starts_with('/'))
-    return fs::path(*folder) / "dlrun";
-  const auto home = environment.find("HOME");
-  return fs::path(home && home->starts_with('/') ? *home : "/nonexistent") / ".config" / "dlrun";
+  return user_folder(environment, "XDG_CONFIG_HOME", ".config").value_or("/nonexistent/.config/dlrun");
 }
 
 std::string preview_id(const Allocation& allocation) {

@@ -170,8 +170,10 @@ Result<void> move(const fs::path& from, const fs::path& to) {
 Result<std::optional<Lease>> claim_run_directory(const fs::path& directory,
                                                  const std::optional<JobStart>& start, RunStatus& status) {
   const bool again = start && is_of_earlier_start(directory, *start);
-  if (!again) TRY(make_new(directory));
-  if (!again) TRY(take_for_this_run(directory));
+  if (!again) {
+    TRY(make_new(directory));
+    TRY(take_for_this_run(directory));
+  }
   if (!start) return std::optional<Lease>();
   const auto waiting = [&](const std::string& owner, Seconds wait) {
     status.note(fmt::format("the run directory is in use by {}: waiting {} for it to end", owner,
